@@ -1,0 +1,1 @@
+"""A static analyzer for TorchInductor debug artifacts."""

@@ -1,0 +1,220 @@
+"""Finds whose value each buffer holds, from structure alone: what a stranger's dump with nothing but text allows.
+
+Graph inputs have equal names in the IR and the FX graph. So, buffer by buffer, the candidates are the FX nodes that can
+be computed from exactly the values that the body loads, with the buffer's shape and dtype; the body's operations then
+tell them apart. What stays ambiguous stays unknown.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from analyzer.analyze.fx_index import FxIndex
+from analyzer.analyze.leaves import Leaf
+from analyzer.analyze.strides import load_offsets, offset_of
+from analyzer.analyze.targets import is_getitem, is_view, mutates, packet, roots, scalars
+from analyzer.model import DumpNode, FxNode, Layout, Size
+
+HELPER = "no FX node has this value: a helper of a lowering"
+
+
+@dataclass
+class Aligner:
+    """Walks the buffers in dump order; `owner` starts with what better evidence has settled (its anchors).
+
+    `allowed` restricts a buffer to the FX nodes that its kernel is known to compute, `items` are the result numbers of
+    MultiOutput buffers, `helpers` are buffers known to hold no node's value, `returned` those
+    that the graph returns (only they may hold a view's value, made dense for the caller), `implements` maps extern buffers to the node whose call they are (with several results, no
+    buffer holds the node's value).
+    """
+
+    fx: FxIndex
+    leaves: Mapping[str, Leaf]
+    owner: dict[str, str]
+    allowed: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    items: Mapping[str, int] = field(default_factory=dict)
+    helpers: Collection[str] = frozenset()
+    returned: Collection[str] = frozenset()
+    implements: dict[str, str] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
+
+    def run(self) -> None:
+        """One pass over the dump; later buffers build on the owners of earlier ones."""
+        for leaf in self.leaves.values():
+            if leaf.name in self.helpers:
+                self.reasons[leaf.name] = HELPER
+            elif leaf.name not in self.owner:
+                self._settle(leaf)
+
+    def _settle(self, leaf: Leaf) -> None:
+        found = self._opaque(leaf) if leaf.is_extern else self._computed(leaf)
+        if len(found) == 1:
+            self.owner[leaf.name] = self.fx.last_alias(found[0])
+        elif found:
+            self.reasons[leaf.name] = f"ambiguous: {', '.join(found[:6])}"
+        else:
+            self.reasons[leaf.name] = HELPER
+
+    # ------------------------------------------------------------------------------------------------- loop bodies
+
+    def expanded(self, leaf: Leaf) -> Leaf:
+        """The leaf with the buffers that it reads and that have no owner counted as part of its body."""
+        loads, words, constants, queue = set(), Counter(leaf.words), Counter(leaf.constants), list(leaf.loads)
+        seen = {leaf.name, *queue}
+        while queue:
+            helper = self.leaves.get(name := queue.pop())
+            if helper is None or name in self.owner or helper.is_extern:
+                loads.add(name)
+                continue
+            words += helper.words
+            constants += helper.constants
+            queue += [load for load in helper.loads if load not in seen]
+            seen |= helper.loads
+        return replace(leaf, loads=frozenset(loads), words=words, constants=constants)
+
+    def values(self, loads: Iterable[str]) -> frozenset[str] | None:
+        """The FX nodes whose values the loads are; None when one of them is not known."""
+        named = [self.value(load) for load in loads]
+        return None if None in named else frozenset(name for name in named if name is not None)
+
+    def value(self, load: str) -> str | None:
+        """The FX node whose value a buffer, a graph input or a constant of the module is."""
+        name = self.owner.get(load) or self.fx.attributes.get(load, load)
+        return name if name in self.fx.nodes else None
+
+    def _computed(self, leaf: Leaf) -> list[str]:
+        whole = self.expanded(leaf)
+        values = self.values(whole.loads)
+        if values is None:
+            return []
+        reachable = self.fx.computable(values) - values if values else self.fx.free
+        scored = [
+            (cost, self.fx.order[name], name)
+            for name in reachable
+            if self._may_own(leaf, name) and (cost := self._cost(name, values, whole)) is not None
+        ]
+        best = min((cost for cost, _, _ in scored), default=None)
+        found = [name for cost, _, name in sorted(scored) if cost == best]
+        return self._narrowed(leaf, found) if len(found) > 1 else found
+
+    def _narrowed(self, leaf: Leaf, found: list[str]) -> list[str]:
+        """Equals told apart: by where in the loaded buffer they start, and by what the graph returns."""
+        if all(name in self.allowed.get(leaf.name, ()) and is_view(self.fx.nodes[name]) for name in found):
+            return found[-1:]
+        body = leaf.node.body
+        if body is None or len(leaf.loads) != 1:
+            return found
+        load = next(iter(leaf.loads))
+        layout = dict(leaf.node.layouts).get(load)
+        seen, value = load_offsets(body, load), self.value(load)
+        return [name for name in found if value is None or {offset_of(self.fx, name, value, layout)} & {None, *seen}] or found
+
+    def _may_own(self, leaf: Leaf, name: str) -> bool:
+        node = self.fx.nodes[name]
+        if node.op != "call_function" or not node.live or name in self.owner.values() or self.fx.items(name):
+            return False
+        if name not in self.allowed.get(leaf.name, {name}) or (is_view(node) and leaf.name not in self.returned):
+            return False
+        if mutates(node) != bool(leaf.buffer.mutations) or (is_getitem(node) and is_view(self.fx.parent(node) or node)):
+            return False
+        wanted = roots(node, self.fx.parent(node)) if not is_view(node) else None
+        return fits(node, leaf.buffer.layout) and (wanted is None or leaf.root is None or leaf.root in wanted)
+
+    def _cost(self, name: str, values: Collection[str], leaf: Leaf) -> tuple[int, int, bool, bool] | None:
+        """How badly operations and constants differ from what the cone's lowerings leave; None if a load is unused."""
+        inside, reached = self.fx.cone(name, values)
+        if not all(value in reached or self._is_by_product(value, inside) for value in values):
+            return None
+        words = mismatch(self.fx, name, inside, leaf.words)
+        vague = any(self.fx.expected(inner).vocabulary is None for inner in inside)
+        return words, stray_constants(self.fx, inside, leaf.constants), vague, is_view(self.fx.nodes[name])
+
+    def _is_by_product(self, value: str, inside: Collection[str]) -> bool:
+        """Another result of a node of the cone: a variance is computed from its mean."""
+        parent = self.fx.parent(self.fx.nodes[value])
+        return parent is not None and parent.name in inside
+
+    # ---------------------------------------------------------------------------------------------- extern kernels
+
+    def _opaque(self, leaf: Leaf) -> list[str]:
+        """Owner of a buffer that is computed outside loop bodies: by a library call, a template, a concatenation."""
+        if "MultiOutput" in leaf.node.inner:
+            return self._item(leaf)
+        values = self.values(self.expanded(leaf).loads)
+        taken = {*self.owner.values(), *self.implements.values()}
+        fitting = [n for n in self.fx.compute if n.name not in taken and _implements(leaf.node, n)]
+        exact = [n for n in fitting if values is not None and self._reads_exactly(n, values)]
+        found = exact[:1] or fitting[: len(fitting) == 1]
+        if found:
+            self.implements[leaf.name] = found[0].name
+        return [node.name for node in found if node.shape is not None and fits(node, leaf.buffer.layout)]
+
+    def _reads_exactly(self, node: FxNode, values: Collection[str]) -> bool:
+        inside, reached = self.fx.cone(node.name, values)
+        return reached == set(values) and not any(self.fx.is_tensor_input(name) for name in inside)
+
+    def _item(self, leaf: Leaf) -> list[str]:
+        """One result of a kernel with several: the getitem with its index, in a graph whose node the kernel implements."""
+        source = next((self.implements[name] for name in leaf.loads if name in self.implements), None)
+        if source is None:
+            return []
+        items = [n for n in self.fx.readers.get(source, ()) if is_getitem(self.fx.nodes[n])]
+        if not items:
+            return [source]
+        index = self.items.get(leaf.name)
+        return [n for n in items if index is None or self.fx.nodes[n].args[1:2] == (str(index),)]
+
+
+def _implements(leaf: DumpNode, node: FxNode) -> bool:
+    """Whether this kind of kernel can stand for the node's target."""
+    name = packet(node.target)
+    if "RandomSeeds" in leaf.inner:
+        return name == "inductor_seeds"
+    if leaf.kernel in (None, "None"):
+        return name == "cat" if "ConcatKernel" in leaf.inner else any("Template" in inner for inner in leaf.inner)
+    words = {part.strip("_") for part in (leaf.kernel or "").split(".")}
+    return name.strip("_") in words or ("bias_addmm" in words and name == "addmm")
+
+
+def mismatch(fx: FxIndex, name: str, inside: Collection[str], words: Counter[str]) -> int:
+    """Operations that the cone calls for and the body lacks, plus those that nothing in the cone explains."""
+    paths = fx.paths(name, inside)
+    least: Counter[str] = Counter()
+    most: Counter[str] = Counter()
+    vocabulary: set[str] | None = set()
+    unmet = 0
+    for inner in inside:
+        expected = fx.expected(inner)
+        unmet += bool(expected.any_of) and not expected.any_of & words.keys()
+        for word, count in expected.required.items():
+            least[word] += count
+            most[word] += count * paths[inner]
+        vocabulary = None if vocabulary is None or expected.vocabulary is None else vocabulary | expected.vocabulary
+    missing = sum((least - words).values())
+    surplus = words - most
+    extra = 0 if vocabulary is None else sum(count for word, count in surplus.items() if word not in vocabulary)
+    return missing + extra + unmet
+
+
+def stray_constants(fx: FxIndex, inside: Collection[str], constants: Counter[float]) -> int:
+    """Scalar operands of the cone that the body does not mention: tells `x * 0.125` from `x * 1`."""
+    wanted = {number for name in inside for number in scalars(fx.nodes[name])}
+    return len(wanted - constants.keys())
+
+
+def fits(node: FxNode, layout: Layout | None) -> bool:
+    """Whether a buffer of this layout can hold the node's value; what is not printed does not speak against it."""
+    if layout is None:
+        return True
+    same_dtype = None in (node.dtype, layout.dtype) or node.dtype == layout.dtype
+    return same_dtype and (None in (node.shape, layout.size) or _same_shape(node.shape or (), layout.size or ()))
+
+
+def _same_shape(left: tuple[Size, ...], right: tuple[Size, ...]) -> bool:
+    return len(left) == len(right) and all(_plain(a) == _plain(b) for a, b in zip(left, right, strict=True))
+
+
+def _plain(size: Size) -> Size:
+    return size if isinstance(size, int) else size.replace(" ", "").strip("()")

@@ -1,0 +1,102 @@
+"""Which FX nodes each loop body computes: its origins, inlined nodes included."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from analyzer.analyze.align import Aligner
+from analyzer.analyze.fx_index import FxIndex
+from analyzer.analyze.leaves import Leaf
+from analyzer.analyze.owners import Owners
+from analyzer.analyze.targets import is_foreach, is_getitem
+
+
+@dataclass(frozen=True)
+class Bodies:
+    """For each buffer the FX nodes on the way from what its body loads to its value, views and getitems included."""
+
+    nodes: Mapping[str, frozenset[str]]
+
+    def origins(self, buffer: str, fx: FxIndex) -> tuple[str, ...]:
+        """The nodes that compute, in graph order: a getitem only selects and leaves no IR node."""
+        found = [n for n in self.nodes.get(buffer, ()) if n in fx.nodes and not is_getitem(fx.nodes[n])]
+        return tuple(sorted(found, key=fx.order.__getitem__))
+
+    def by_node(self) -> Mapping[str, tuple[str, ...]]:
+        """For each FX node the buffers whose bodies compute it."""
+        found: defaultdict[str, list[str]] = defaultdict(list)
+        for buffer, nodes in self.nodes.items():
+            for node in nodes:
+                found[node].append(buffer)
+        return {node: tuple(buffers) for node, buffers in found.items()}
+
+
+def find_bodies(
+    fx: FxIndex, leaves: Mapping[str, Leaf], owners: Owners, computed: Mapping[str, frozenset[str]], alone: Collection[str]
+) -> Bodies:
+    """`computed` limits a buffer to what its kernel computes; `alone` are buffers that are all their kernel computes."""
+    cones = dict(_cones(fx, leaves, owners))
+    _add_helpers(fx, leaves, owners, cones)
+    return Bodies({name: _limited(name, cone, computed, alone, fx) for name, cone in cones.items()})
+
+
+def _limited(
+    name: str, cone: frozenset[str], computed: Mapping[str, frozenset[str]], alone: Collection[str], fx: FxIndex
+) -> frozenset[str]:
+    known = computed.get(name)
+    if known is None:
+        return cone
+    selected = {node for node in cone if is_getitem(fx.nodes[node])}
+    return frozenset(selected | known) if name in alone else frozenset(selected | (cone & known))
+
+
+def _cones(fx: FxIndex, leaves: Mapping[str, Leaf], owners: Owners) -> Iterator[tuple[str, frozenset[str]]]:
+    aligner = Aligner(fx, leaves, dict(owners.node))
+    for name, node in owners.node.items():
+        leaf = leaves.get(name)
+        if leaf is None or leaf.is_extern:
+            yield name, frozenset({node})
+            continue
+        values = aligner.values(aligner.expanded(leaf).loads)
+        inside, _ = fx.cone(node, values if values is not None else owners.node.values() - {node})
+        lists = {p.name for n in inside if (p := fx.parent(fx.nodes[n])) is not None and is_foreach(p)}
+        yield name, frozenset(n for n in inside | lists if fx.nodes[n].op == "call_function")
+
+
+def _add_helpers(
+    fx: FxIndex, leaves: Mapping[str, Leaf], owners: Owners, cones: dict[str, frozenset[str]]
+) -> None:
+    """A helper computes what its readers' cones can compute from the helper's loads alone."""
+    readers: defaultdict[str, list[str]] = defaultdict(list)
+    for leaf in leaves.values():
+        for load in leaf.loads:
+            readers[load].append(leaf.name)
+    aligner = Aligner(fx, leaves, dict(owners.node))
+    for leaf in reversed(leaves.values()):
+        if leaf.name not in owners.node:
+            values = aligner.values(aligner.expanded(leaf).loads) or frozenset()
+            calls = {owners.implements[reader] for reader in readers[leaf.name] if reader in owners.implements}
+            wanted = {node for reader in readers[leaf.name] for node in cones.get(reader, ())}
+            cones[leaf.name] = calls | _first_part(fx, leaf, wanted | _upstream(fx, calls, values), values)
+
+
+def _upstream(fx: FxIndex, calls: Collection[str], values: Collection[str]) -> set[str]:
+    """What lies between the values and the arguments of library calls."""
+    return {node for call in calls for node in fx.cone(call, values)[0]} - set(calls)
+
+
+def _first_part(fx: FxIndex, leaf: Leaf, wanted: Collection[str], values: Collection[str]) -> frozenset[str]:
+    """Of what the readers need, the part up to the node whose lowering made the helper.
+
+    A lowering makes helpers when one FX node needs several loops (variance, split reductions): that node is the first
+    one whose operations include the helper's last.
+    """
+    possible = sorted(set(wanted) & (fx.computable(values) - set(values)), key=fx.order.__getitem__)
+    root = (leaf.root or "").partition(".")[0]
+    for name in possible:
+        expected = fx.expected(name)
+        if root in expected.required or expected.vocabulary is None or root in expected.vocabulary:
+            return frozenset(fx.cone(name, values)[0])
+    return frozenset(possible)

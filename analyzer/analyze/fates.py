@@ -1,0 +1,93 @@
+"""What became of each post-grad FX node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from analyzer.analyze.bodies import Bodies
+from analyzer.analyze.fx_index import FxIndex
+from analyzer.analyze.owners import Owners
+from analyzer.analyze.targets import is_compute, is_getitem, is_view
+from analyzer.facts import Evidence, Fate, NodeFact
+from analyzer.model import FxNode
+
+
+@dataclass(frozen=True)
+class Fates:
+    """Decides fates. `kernel_of` maps buffers to kernels, `source_ops` FX nodes to pre-grad names.
+
+    `doubts` are buffers whose owner or body is not known: while there are any, a node without a trace is unknown.
+    """
+
+    fx: FxIndex
+    owners: Owners
+    bodies: Bodies
+    kernel_of: Mapping[str, str]
+    source_ops: Mapping[str, tuple[str, ...]]
+    doubts: tuple[str, ...]
+
+    def all(self) -> tuple[NodeFact, ...]:
+        """One fact per node, the output left out, in graph order."""
+        computed_in = self.bodies.by_node()
+        owned = dict(reversed([(node, buffer) for buffer, node in self.owners.node.items()]))
+        calls = {node: buffer for buffer, node in self.owners.implements.items()}
+        return tuple(
+            self._fact(node, owned.get(node.name) or calls.get(node.name), computed_in.get(node.name, ()))
+            for node in self.fx.nodes.values()
+        )
+
+    def _fact(self, node: FxNode, owner: str | None, bodies: tuple[str, ...]) -> NodeFact:
+        alone = [b for b in bodies if b not in self.owners.node and self._only_compute(b) == node.name]
+        buffer = owner or (alone[0] if alone else None)
+        elsewhere = tuple(b for b in bodies if b != buffer and b not in alone)
+        fate, reason = self._fate(node, buffer, elsewhere)
+        if fate in (Fate.VIEW, Fate.FOLDED):
+            elsewhere = ()
+        places = ([buffer] if buffer else []) + list(elsewhere)
+        return NodeFact(
+            node=node,
+            fate=fate,
+            buffer=buffer,
+            inlined_into=elsewhere,
+            kernels=tuple(dict.fromkeys(self.kernel_of[b] for b in places if b in self.kernel_of)),
+            source_ops=self.source_ops.get(node.name, ()),
+            evidence=self._evidence(places) if fate in (Fate.REALIZED, Fate.INLINED) else Evidence.NONE,
+            reason=reason,
+        )
+
+    def _only_compute(self, buffer: str) -> str | None:
+        """The one computing node of a helper's body."""
+        found = [n for n in self.bodies.nodes.get(buffer, ()) if is_compute(self.fx.nodes[n])]
+        return found[0] if len(found) == 1 else None
+
+    def _evidence(self, buffers: list[str]) -> Evidence:
+        ranks = list(Evidence)
+        return max((self.owners.evidence.get(b, Evidence.ALIGNMENT) for b in buffers), key=ranks.index)
+
+    def _fate(self, node: FxNode, buffer: str | None, elsewhere: tuple[str, ...]) -> tuple[Fate, str | None]:
+        if node.op == "placeholder":
+            return Fate.INPUT, None
+        if node.op == "get_attr":
+            return Fate.CONSTANT, None
+        if buffer is not None:
+            return Fate.REALIZED, None
+        if not node.live:
+            return Fate.FOLDED, "dead: no output needs it"
+        if is_view(node) or (is_getitem(node) and self._selects_only(node)):
+            return Fate.VIEW, None
+        if elsewhere:
+            return Fate.INLINED, None
+        return self._traceless(node)
+
+    def _selects_only(self, node: FxNode) -> bool:
+        """A getitem on a view or on a library call picks one of several tensors that exist anyway."""
+        parent = self.fx.parent(node)
+        return parent is None or is_view(parent) or parent.name in self.owners.implements.values()
+
+    def _traceless(self, node: FxNode) -> tuple[Fate, str | None]:
+        if node.shape is None and not is_getitem(node) and not self.fx.items(node.name):
+            return Fate.FOLDED, "no tensor: the wrapper or a guard computes it"
+        if self.doubts:
+            return Fate.UNKNOWN, f"no trace found, but {len(self.doubts)} buffers are not attributed: {', '.join(self.doubts[:4])}"
+        return Fate.FOLDED, "no trace in the IR: a no-op or a constant"

@@ -1,0 +1,178 @@
+"""The post-grad FX graph, arranged for questions about where values come from."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from analyzer.analyze.targets import (
+    Expectation,
+    expectation,
+    is_compute,
+    is_foreach,
+    is_getitem,
+    is_view,
+    item_index,
+    packet,
+    reads_values,
+)
+from analyzer.model import FxNode
+
+_NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True)
+class FxIndex:
+    """Live nodes of one graph by name. `value_inputs` are the inputs whose elements a node reads."""
+
+    all_nodes: tuple[FxNode, ...]
+    outputs: tuple[str | None, ...]
+
+    @cached_property
+    def nodes(self) -> Mapping[str, FxNode]:
+        """Every node but the output, by name, in graph order."""
+        return {node.name: node for node in self.all_nodes if node.op != "output"}
+
+    @cached_property
+    def value_inputs(self) -> Mapping[str, tuple[str, ...]]:
+        """For each node the inputs whose values it reads, repeats kept."""
+        return {name: self._value_inputs(node) for name, node in self.nodes.items()}
+
+    def _value_inputs(self, node: FxNode) -> tuple[str, ...]:
+        if node.op != "call_function" or not reads_values(node):
+            return ()
+        if (parent := self.parent(node)) is not None and is_foreach(parent):
+            return self._elements(parent, item_index(node))
+        inputs = tuple(name for name in node.inputs if name in self.nodes)
+        return inputs[1:] if packet(node.target) in ("copy", "copy_") and len(inputs) > 1 else inputs
+
+    def _elements(self, foreach: FxNode, index: int) -> tuple[str, ...]:
+        """The arguments of one element of a foreach op: that of each list, and all that is no list."""
+        lists = [[n for n in _NAME.findall(text) if n in self.nodes] for text in foreach.args]
+        picked = [names[index : index + 1] if text.startswith("[") else names for text, names in zip(foreach.args, lists, strict=True)]
+        return tuple(name for names in picked for name in names)
+
+    @cached_property
+    def attributes(self) -> Mapping[str, str]:
+        """For each module attribute (a frozen parameter, a constant) the node that gets it."""
+        attributes = [node for node in self.nodes.values() if node.op == "get_attr"]
+        return {node.target.removeprefix("self."): node.name for node in attributes}
+
+    def expected(self, name: str) -> Expectation:
+        """What computing the node leaves in a loop body."""
+        return expectation(self.nodes[name], self.parent(self.nodes[name]))
+
+    @cached_property
+    def readers(self) -> Mapping[str, tuple[str, ...]]:
+        """For each node the live nodes that read its value."""
+        found: defaultdict[str, list[str]] = defaultdict(list)
+        for name, node in self.nodes.items():
+            for source in dict.fromkeys(self.value_inputs[name]) if node.live else ():
+                found[source].append(name)
+        return {name: tuple(names) for name, names in found.items()}
+
+    @cached_property
+    def order(self) -> Mapping[str, int]:
+        """Position of each node in the graph."""
+        return {name: position for position, name in enumerate(self.nodes)}
+
+    @cached_property
+    def free(self) -> frozenset[str]:
+        """Nodes whose value needs no load: symbols, constants made by `full` or `iota`, and what follows from them."""
+        roots = [n.name for n in self.nodes.values() if n.op == "call_function" and not self.value_inputs[n.name]]
+        symbols = [n.name for n in self.nodes.values() if n.op == "placeholder" and n.shape is None and _is_symbol(n)]
+        return frozenset(self._closure([*roots, *symbols], frozenset()))
+
+    def computable(self, values: Iterable[str]) -> set[str]:
+        """All nodes that can be computed from these values (and constants) alone, the values included."""
+        return self._closure(values, self.free)
+
+    def _closure(self, values: Iterable[str], given: frozenset[str]) -> set[str]:
+        have = set(values)
+        queue = list(have)
+        while queue:
+            for reader in self.readers.get(queue.pop(), ()):
+                if reader not in have and all(s in have or s in given for s in self.value_inputs[reader]):
+                    have.add(reader)
+                    queue.append(reader)
+        return have
+
+    def cone(self, node: str, values: Collection[str]) -> tuple[set[str], set[str]]:
+        """What computes `node` out of `values`: the nodes on the way (itself included), and the values reached."""
+        inside, reached, queue = {node}, set(), [node]
+        while queue:
+            for source in self.value_inputs[queue.pop()]:
+                if source in values:
+                    reached.add(source)
+                elif source not in inside:
+                    inside.add(source)
+                    queue.append(source)
+        return inside, reached
+
+    def paths(self, node: str, inside: Collection[str]) -> Counter[str]:
+        """How often each node of a cone is evaluated when nothing is shared: the number of paths to it."""
+        counts: Counter[str] = Counter({node: 1})
+        for name in sorted(inside, key=self.order.__getitem__, reverse=True):
+            for source in self.value_inputs[name]:
+                if source in inside:
+                    counts[source] = min(counts[source] + counts[name], 1_000)
+        return counts
+
+    def parent(self, node: FxNode) -> FxNode | None:
+        """The node that a getitem takes a result of."""
+        return self.nodes.get(node.inputs[0]) if is_getitem(node) and node.inputs else None
+
+    def view_chain(self, name: str) -> frozenset[str]:
+        """The node and those below it as long as they only change the layout of one value."""
+        chain = {name}
+        while (node := self.nodes.get(name)) is not None and is_view(node) and node.inputs and node.inputs[0] not in chain:
+            name = node.inputs[0]
+            chain.add(name)
+        return frozenset(chain & self.nodes.keys())
+
+    def last_alias(self, name: str) -> str:
+        """The last node that stands for the very same IR value.
+
+        Lowering a view that changes nothing returns its argument, and `GraphLowering.run_node` then makes the view
+        the value's origin node.
+        """
+        for reader in self.readers.get(name, ()):
+            if is_view(self.nodes[reader]) and _same_shape(self.nodes[reader], self.nodes[name]):
+                return self.last_alias(reader)
+        return name
+
+    @cached_property
+    def _items(self) -> Mapping[str, tuple[str, ...]]:
+        found: defaultdict[str, list[str]] = defaultdict(list)
+        for node in self.nodes.values():
+            if is_getitem(node) and node.inputs:
+                found[node.inputs[0]].append(node.name)
+        return {name: tuple(items) for name, items in found.items()}
+
+    def items(self, name: str) -> tuple[str, ...]:
+        """The getitems that take the node's results."""
+        return self._items.get(name, ())
+
+    def is_tensor_input(self, name: str) -> bool:
+        """A placeholder or attribute that a kernel would have to load."""
+        node = self.nodes.get(name)
+        return node is not None and node.op in ("placeholder", "get_attr") and not _is_symbol(node)
+
+    @cached_property
+    def compute(self) -> tuple[FxNode, ...]:
+        """Live nodes that make a value, in order."""
+        return tuple(node for node in self.nodes.values() if node.live and is_compute(node))
+
+
+def _is_symbol(node: FxNode) -> bool:
+    return node.annotation is not None and node.annotation.startswith("Sym(")
+
+
+def _same_shape(view: FxNode, base: FxNode) -> bool:
+    return view.shape is not None and view.shape == base.shape and packet(view.target) in _MAY_CHANGE_NOTHING
+
+
+_MAY_CHANGE_NOTHING = frozenset({"expand", "detach", "alias", "reshape", "view", "_unsafe_view", "lift_fresh", "slice"})

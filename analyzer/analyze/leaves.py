@@ -1,0 +1,65 @@
+"""The innermost scheduler nodes of a dump, arranged for attribution: what each loads, computes and stores."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from analyzer.analyze.targets import constants_of, root_of, words_of
+from analyzer.model import Dep, DumpBuffer, DumpNode, IrDump, LoopBody
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """One buffer and the scheduler node that makes it.
+
+    `loads` are the buffers and graph inputs whose elements it reads; `words` the operations of its body, `constants`
+    its numbers, `root` the operation that produces the stored value (all empty without a body).
+    """
+
+    node: DumpNode
+    buffer: DumpBuffer
+    loads: frozenset[str]
+    words: Counter[str]
+    constants: Counter[float]
+    root: str | None
+
+    @property
+    def name(self) -> str:
+        """The buffer's name."""
+        return self.buffer.name
+
+    @property
+    def is_extern(self) -> bool:
+        """Computed by a library kernel, a fallback op or a template, not by a loop body."""
+        return self.node.body is None
+
+
+def leaves_of(dump: IrDump) -> tuple[Leaf, ...]:
+    """One leaf per buffer, in the order of the dump."""
+    return tuple(leaf for node in dump.leaves() for leaf in _leaves(node))
+
+
+def _leaves(node: DumpNode) -> Iterator[Leaf]:
+    body = node.body
+    loads = _loads(body) if body else _data_reads(node)
+    words = words_of(body) if body else Counter()
+    constants = constants_of(body) if body else Counter()
+    root = root_of(body) if body else None
+    for buffer in node.buffers:
+        yield Leaf(node, buffer, loads - {buffer.name}, words, constants, root)
+
+
+def _loads(body: LoopBody) -> frozenset[str]:
+    names = {s.args[0] for s in body.statements() if s.op in ("load", "load_seed") and s.args}
+    return frozenset(names)
+
+
+def _data_reads(node: DumpNode) -> frozenset[str]:
+    """Buffers that it reads; ordering edges (WeakDep) carry no data."""
+    return frozenset(dep.buffer for dep in node.reads if _carries_data(dep))
+
+
+def _carries_data(dep: Dep) -> bool:
+    return dep.kind != "WeakDep"

@@ -1,0 +1,188 @@
+"""Follows views from a value to a node: with which strides and offset the node's elements lie in the value's memory.
+
+Tells the slices of one buffer apart (`q`, `k` and `v` of one projection), which compute the same from the same load.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from analyzer.analyze.fx_index import FxIndex
+from analyzer.analyze.targets import is_getitem, is_view, packet
+from analyzer.model import FxNode, Layout, LoopBody
+
+
+@dataclass(frozen=True, slots=True)
+class Strided:
+    """Where elements lie: sizes and strides in elements, and the position of the first one."""
+
+    size: tuple[int, ...]
+    stride: tuple[int, ...]
+    offset: int = 0
+
+
+def load_offsets(body: LoopBody, buffer: str) -> frozenset[int]:
+    """The constant terms of the index expressions with which a body loads a buffer."""
+    named = dict(body.indices)
+    index_of = {s.result: named.get(s.args[0], "") for s in body.statements() if s.op == "get_index" and s.args}
+    loads = [s for s in body.statements() if s.op == "load" and s.args and s.args[0] == buffer]
+    return frozenset(_constant_term(index_of.get(load.args[1], "")) for load in loads if len(load.args) > 1)
+
+
+def _constant_term(index: str) -> int:
+    terms = re.sub(r"\([^()]*(?:\([^()]*\)[^()]*)*\)", "()", index).replace(" - ", " + -").split(" + ")
+    return sum(int(term) for term in terms if re.fullmatch(r"-?\d+", term.strip()))
+
+
+def offset_of(fx: FxIndex, node: str, value: str, layout: Layout | None) -> int | None:
+    """Offset of the node's first element in the value's memory; None when a step on the way is not a plain view."""
+    start = _start(layout)
+    found = None if start is None else _Walk(fx, value, start).at(node, 0)
+    return None if found is None else found.offset
+
+
+def _start(layout: Layout | None) -> Strided | None:
+    if layout is None or layout.size is None or layout.stride is None:
+        return None
+    size = tuple(d for d in layout.size if isinstance(d, int))
+    stride = tuple(d for d in layout.stride if isinstance(d, int))
+    complete = len(size) == len(layout.size) and len(stride) == len(layout.stride) == len(size)
+    return Strided(size, stride) if complete else None
+
+
+@dataclass(frozen=True)
+class _Walk:
+    fx: FxIndex
+    value: str
+    start: Strided
+
+    def at(self, name: str, depth: int) -> Strided | None:
+        """The place of a node's elements; elementwise operations keep their argument's."""
+        if name == self.value:
+            return self.start
+        node = self.fx.nodes[name]
+        for source in self.fx.value_inputs[name] if depth < 60 else ():
+            below = self.at(source, depth + 1)
+            if below is not None:
+                return self._step(node, below)
+        return None
+
+    def _step(self, node: FxNode, below: Strided) -> Strided | None:
+        if is_getitem(node):
+            return None
+        if not is_view(node):
+            return below if node.shape == below.size else None
+        rule = _RULES.get(packet(node.target))
+        try:
+            return rule(below, node) if rule is not None else None
+        except (ValueError, IndexError, SyntaxError, TypeError):
+            return None  # an argument that is no plain number: a symbolic size
+
+
+def _argument(node: FxNode, position: int, default: str | None = None) -> int:
+    text = node.args[position] if position < len(node.args) else default
+    if text is None:
+        raise ValueError(position)
+    return int(text)
+
+
+def _integers(node: FxNode, position: int) -> list[int]:
+    values = ast.literal_eval(node.args[position][:2_000])
+    return [int(value) for value in values]
+
+
+def _select(x: Strided, node: FxNode) -> Strided:
+    dim, index = _argument(node, 1) % len(x.size), _argument(node, 2)
+    offset = x.offset + (index + x.size[dim] if index < 0 else index) * x.stride[dim]
+    return Strided(x.size[:dim] + x.size[dim + 1 :], x.stride[:dim] + x.stride[dim + 1 :], offset)
+
+
+def _slice(x: Strided, node: FxNode) -> Strided:
+    dim, start = _argument(node, 1, "0") % len(x.size), _argument(node, 2, "0")
+    step = _argument(node, 4, "1")
+    begin = start + x.size[dim] if start < 0 else min(start, x.size[dim])
+    shape = tuple(d for d in node.shape or () if isinstance(d, int))
+    stride = (*x.stride[:dim], x.stride[dim] * step, *x.stride[dim + 1 :])
+    return Strided(shape, stride, x.offset + begin * x.stride[dim])
+
+
+def _permute(x: Strided, node: FxNode) -> Strided:
+    order = [d % len(x.size) for d in _integers(node, 1)]
+    return Strided(tuple(x.size[d] for d in order), tuple(x.stride[d] for d in order), x.offset)
+
+
+def _transpose(x: Strided, node: FxNode) -> Strided:
+    order = list(range(len(x.size)))
+    first, second = (0, 1) if packet(node.target) == "t" else (_argument(node, 1), _argument(node, 2))
+    order[first], order[second] = order[second], order[first]
+    return Strided(tuple(x.size[d] for d in order), tuple(x.stride[d] for d in order), x.offset)
+
+
+def _unsqueeze(x: Strided, node: FxNode) -> Strided:
+    dim = _argument(node, 1) % (len(x.size) + 1)
+    return Strided((*x.size[:dim], 1, *x.size[dim:]), (*x.stride[:dim], 0, *x.stride[dim:]), x.offset)
+
+
+def _squeeze(x: Strided, node: FxNode) -> Strided:
+    dims = range(len(x.size))
+    if len(node.args) > 1:
+        dims = [d % len(x.size) for d in (_integers(node, 1) if node.args[1].startswith("[") else [_argument(node, 1)])]
+    kept = [d for d in range(len(x.size)) if not (d in dims and x.size[d] == 1)]
+    return Strided(tuple(x.size[d] for d in kept), tuple(x.stride[d] for d in kept), x.offset)
+
+
+def _expand(x: Strided, node: FxNode) -> Strided:
+    shape = tuple(d for d in node.shape or () if isinstance(d, int))
+    pairs = zip_longest(reversed(shape), reversed(x.size), reversed(x.stride), fillvalue=1)
+    strides = [stride if old == new else 0 for new, old, stride in pairs]
+    return Strided(shape, tuple(reversed(strides)), x.offset)
+
+
+def _view(x: Strided, node: FxNode) -> Strided:
+    """Splits and merges dimensions as a copy-free view must; a reshape that needs a copy raises ValueError."""
+    shape = tuple(d for d in node.shape or () if isinstance(d, int))
+    runs = _runs(x)
+    strides: list[int] = []
+    for size in reversed(shape):
+        while runs and runs[-1][0] == 1 and size != 1:
+            runs.pop()
+        if size == 1:
+            strides.append(0)
+            continue
+        extent, step = runs.pop() if runs else (1, 0)
+        if extent % size:
+            raise ValueError(node.name)
+        strides.append(step)
+        runs.append((extent // size, step * size))
+    return Strided(shape, tuple(reversed(strides)), x.offset)
+
+
+def _runs(x: Strided) -> list[tuple[int, int]]:
+    """Neighbouring dimensions that lie densely in one another, merged: (elements, innermost stride)."""
+    runs: list[tuple[int, int]] = []
+    for size, stride in zip(x.size, x.stride, strict=True):
+        if size == 1:
+            continue
+        if runs and runs[-1][1] == size * stride:
+            runs[-1] = (runs[-1][0] * size, stride)
+        else:
+            runs.append((size, stride))
+    return runs
+
+
+_RULES: Mapping[str, Callable[[Strided, FxNode], Strided]] = {
+    "select": _select,
+    "slice": _slice,
+    "permute": _permute,
+    "transpose": _transpose,
+    "t": _transpose,
+    "unsqueeze": _unsqueeze,
+    "squeeze": _squeeze,
+    "expand": _expand,
+    **dict.fromkeys(("view", "reshape", "_unsafe_view", "_reshape_alias"), _view),
+    **dict.fromkeys(("detach", "alias", "lift_fresh"), lambda x, node: x),
+}

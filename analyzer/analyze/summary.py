@@ -1,0 +1,65 @@
+"""The counts of one graph."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from analyzer.analyze.targets import is_compute
+from analyzer.facts import Fate, GraphFacts, Storage, Summary
+from analyzer.model import Allocation
+
+
+def summarize(facts: GraphFacts) -> Summary:
+    """Counts over facts that exist; what has no artifact is None. FX nodes are the live ones that compute."""
+    graph = facts.graph
+    fates = Counter(fact.fate for fact in facts.nodes if fact.node.live)
+    has_fx, has_pre, has_post = bool(facts.nodes), graph.pre is not None, graph.post is not None
+    has_code = graph.code is not None and bool(graph.code.steps)
+    placed = has_fx and bool(facts.buffers)
+    return Summary(
+        fx_nodes=sum(1 for fact in facts.nodes if fact.node.live and is_compute(fact.node)) if has_fx else None,
+        realized=fates[Fate.REALIZED] if placed else None,
+        inlined=fates[Fate.INLINED] if placed else None,
+        recomputed=_recomputed(facts) if placed else None,
+        views=fates[Fate.VIEW] if placed else None,
+        folded=fates[Fate.FOLDED] if placed else None,
+        unknown=fates[Fate.UNKNOWN] if placed else None,
+        scheduler_nodes=len(facts.scheduler_nodes) if has_pre else None,
+        groups=len(facts.groups) if has_post else None,
+        kernels=len(facts.kernels) if has_code else None,
+        kernel_calls=sum(kernel.calls for kernel in facts.kernels) if has_code else None,
+        loop_nests=_loop_nests(facts) if has_code else None,
+        removed_buffers=sum(1 for b in facts.buffers if b.storage == Storage.REMOVED) if has_code else None,
+        allocated_bytes=_allocated(facts) if has_code else None,
+        bytes_read=_total(kernel.bytes_read for kernel in facts.kernels) if has_post else None,
+        bytes_written=_total(kernel.bytes_written for kernel in facts.kernels) if has_post else None,
+    )
+
+
+def _recomputed(facts: GraphFacts) -> int:
+    """Nodes whose operations are done in more than one place."""
+    places = (len(fact.inlined_into) + (fact.buffer is not None) for fact in facts.nodes if fact.inlined_into)
+    return sum(1 for count in places if count > 1)
+
+
+def _loop_nests(facts: GraphFacts) -> int | None:
+    """Loop nests over all calls of C++ kernels; None where no kernel is C++."""
+    nests = [kernel.loop_nests * kernel.calls for kernel in facts.kernels if kernel.loop_nests is not None]
+    return sum(nests) if nests else None
+
+
+def _allocated(facts: GraphFacts) -> int | None:
+    """Bytes of all buffers that the wrapper allocates."""
+    code = facts.graph.code
+    names = {s.buffer for s in code.steps if isinstance(s, Allocation)} if code else set()
+    return _total(buffer.bytes for buffer in facts.buffers if buffer.name in names)
+
+
+def _total(sizes: Iterable[int | None]) -> int | None:
+    total = 0
+    for size in sizes:
+        if size is None:
+            return None
+        total += size
+    return total

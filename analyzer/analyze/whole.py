@@ -1,0 +1,171 @@
+"""Puts the parts together: one compiled graph in, all its facts out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from analyzer.analyze.bodies import Bodies, find_bodies
+from analyzer.analyze.fates import Fates
+from analyzer.analyze.fx_index import FxIndex
+from analyzer.analyze.kernels import Kernels, handled
+from analyzer.analyze.launches import Launch, launches
+from analyzer.analyze.leaves import Leaf, leaves_of
+from analyzer.analyze.owners import Owners, find_owners
+from analyzer.analyze.storage import Home, Memory
+from analyzer.analyze.summary import summarize
+from analyzer.analyze.traffic import Traffic, storage_bytes
+from analyzer.facts import BufferFact, Evidence, GraphFacts, GroupFact, KernelFact, NodeFact, Storage
+from analyzer.model import CompiledGraph, IrDump, Layout, OutputCode, SourceComment
+
+
+def analyze(graph: CompiledGraph) -> GraphFacts:
+    """All facts about one graph. Missing artifacts leave gaps with reasons; nothing is raised."""
+    return _Analysis(graph).facts()
+
+
+@dataclass(frozen=True)
+class _Analysis:
+    graph: CompiledGraph
+
+    # ------------------------------------------------------------------------------------------------ arranged records
+
+    @cached_property
+    def fx(self) -> FxIndex:
+        graph = self.graph.fx or self.graph.readable
+        return FxIndex(graph.nodes, graph.outputs) if graph is not None else FxIndex((), ())
+
+    @cached_property
+    def dump(self) -> IrDump | None:
+        """Where bodies come from: the dump before fusion, whose loops are as lowering made them."""
+        return next((d for d in (self.graph.pre, self.graph.post) if d is not None and d.nodes), None)
+
+    @cached_property
+    def leaves(self) -> Mapping[str, Leaf]:
+        return {leaf.name: leaf for leaf in leaves_of(self.dump)} if self.dump else {}
+
+    @cached_property
+    def launches(self) -> tuple[Launch, ...]:
+        return launches(self.graph.post, self.graph.code) if self.graph.post else ()
+
+    @cached_property
+    def launch_of(self) -> Mapping[str, Launch]:
+        """For each buffer the launch that computes it."""
+        return {b.name: launch for launch in self.launches for leaf in launch.group.leaves() for b in leaf.buffers}
+
+    @cached_property
+    def source_ops(self) -> Mapping[str, tuple[str, ...]]:
+        """Pre-grad names by FX node: as provenance says, else as kernel comments say."""
+        if self.graph.provenance is not None and self.graph.provenance.post_to_pre:
+            return self.graph.provenance.post_to_pre
+        found: dict[str, tuple[str, ...]] = {}
+        for comment in comments(self.graph.code):
+            for source, nodes in comment.node_map:
+                for node in nodes:
+                    found[node] = tuple(dict.fromkeys((*found.get(node, ()), source)))
+        return found
+
+    # ---------------------------------------------------------------------------------------------------- attribution
+
+    @cached_property
+    def computed(self) -> Mapping[str, frozenset[str]]:
+        """For each buffer of a loop body the FX nodes that provenance gives to its kernel's calls."""
+        known = {}
+        for name, launch in self.launch_of.items():
+            handles = [call.handle for call in launch.calls]
+            nodes = handled(self.graph.provenance, launch.kernel or "", handles) if launch.calls else ()
+            if nodes and name in self.leaves and not self.leaves[name].is_extern:
+                known[name] = frozenset(nodes) & self.fx.nodes.keys()
+        return known
+
+    @cached_property
+    def alone(self) -> frozenset[str]:
+        """Buffers that are all that their kernel's call computes."""
+        shared = Counter(call for launch in self.launches for call in launch.calls for _ in launch.group.leaves())
+        return frozenset(n for n, launch in self.launch_of.items() if all(shared[c] == 1 for c in launch.calls))
+
+    @cached_property
+    def owners(self) -> Owners:
+        return find_owners(self.graph, self.fx, self.leaves, self.launches, self.computed)
+
+    @cached_property
+    def bodies(self) -> Bodies:
+        return find_bodies(self.fx, self.leaves, self.owners, self.computed, self.alone)
+
+    # ---------------------------------------------------------------------------------------------------------- facts
+
+    def facts(self) -> GraphFacts:
+        buffers = tuple(self._buffer(leaf) for leaf in self.leaves.values())
+        by_name = {buffer.name: buffer for buffer in buffers}
+        nodes = self._nodes()
+        groups = tuple(self._group(launch) for launch in self.launches)
+        kernels = self._kernels(by_name)
+        facts = GraphFacts(self.graph, nodes, buffers, self.graph.pre.nodes if self.graph.pre else (), groups, kernels)
+        return replace(facts, summary=summarize(facts))
+
+    def _buffer(self, leaf: Leaf) -> BufferFact:
+        name, launch = leaf.name, self.launch_of.get(leaf.name)
+        home = self._home(leaf)
+        owner = self.owners.node.get(name)
+        return BufferFact(
+            name=name,
+            operation=leaf.node.name,
+            ir_class=leaf.buffer.ir_class,
+            layout=leaf.buffer.layout,
+            bytes=storage_bytes(leaf.buffer.layout) if leaf.buffer.layout else None,
+            fx_node=owner,
+            origins=self.bodies.origins(name, self.fx),
+            users=tuple(user.name for user in leaf.buffer.users),
+            storage=home.storage,
+            shares_memory_with=home.shares_with,
+            group=launch.group.name if launch else None,
+            kernel=launch.kernel if launch else None,
+            evidence=self.owners.evidence.get(name, Evidence.NONE),
+            reason=self.owners.reasons.get(name) if owner is None else home.reason,
+        )
+
+    @cached_property
+    def memory(self) -> Memory | None:
+        code = self.graph.code
+        return Memory.of(code) if code is not None and code.steps else None
+
+    def _home(self, leaf: Leaf) -> Home:
+        if self.memory is None:
+            return Home(Storage.UNKNOWN, None, "no output code says where it lives")
+        return self.memory.home(leaf.buffer)
+
+    def _nodes(self) -> tuple[NodeFact, ...]:
+        kernel_of = {name: launch.kernel for name, launch in self.launch_of.items() if launch.kernel}
+        doubts = tuple(n for n in self.leaves if n not in self.owners.node and not self.bodies.nodes.get(n))
+        return Fates(self.fx, self.owners, self.bodies, kernel_of, self.source_ops, doubts).all()
+
+    def _group(self, launch: Launch) -> GroupFact:
+        leaves = tuple(launch.group.leaves())
+        buffers = tuple(buffer.name for leaf in leaves for buffer in leaf.buffers)
+        members = tuple(leaf.name for leaf in leaves)
+        return GroupFact(launch.group.name, launch.group.node_class, members, buffers, launch.kernel, launch.reason)
+
+    def _kernels(self, buffers: Mapping[str, BufferFact]) -> tuple[KernelFact, ...]:
+        origins = {name: fact.origins for name, fact in buffers.items()}
+        removed = frozenset(name for name, fact in buffers.items() if fact.storage == Storage.REMOVED)
+        traffic = Traffic(self._layouts(), removed)
+        code, provenance = self.graph.code, self.graph.provenance
+        return Kernels(code, provenance, self.launches, origins, buffers, self.source_ops, traffic).all()
+
+    def _layouts(self) -> Mapping[str, Layout]:
+        """Layouts of buffers and of the graph inputs that loops read."""
+        found = dict(self.graph.code.input_layouts) if self.graph.code else {}
+        for leaf in self.leaves.values():
+            found.update(leaf.node.layouts)
+            if leaf.buffer.layout is not None:
+                found[leaf.name] = leaf.buffer.layout
+        return found
+
+
+def comments(code: OutputCode | None) -> Iterator[SourceComment]:
+    """Every source comment of the output code, kernels first."""
+    if code is not None:
+        yield from (kernel.comment for kernel in code.kernels)
+        yield from (call.comment for call in code.calls())

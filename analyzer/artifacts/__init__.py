@@ -1,0 +1,1 @@
+"""One module per artifact format; each `parse(text, source)` turns text into frozen records and runs nothing."""

@@ -1,0 +1,131 @@
+"""One scheduler node's text → its record, by the grammar alone or by shape (see shapes.py); both give equal records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from operator import itemgetter
+from typing import Any
+
+from lark import Lark, Tree
+from lark.exceptions import UnexpectedInput, VisitError
+
+from analyzer.artifacts.grammar import load_grammar
+from analyzer.artifacts.ir_builder import NodeBuilder, position_of
+from analyzer.artifacts.ir_messages import BadNodeError, bad_sense, bad_syntax
+from analyzer.artifacts.ir_terms import NodeError
+from analyzer.artifacts.ir_units import RULES, UnparsedError, assemble
+from analyzer.artifacts.shapes import (
+    HOLES,
+    Filler,
+    Numbers,
+    filler,
+    has_holes,
+    holes_of,
+    same_shape_key,
+    shape_of,
+    split_numbers,
+)
+from analyzer.model import DumpNode, Location
+
+NodeReader = Callable[[str, str, int], DumpNode]
+"""(the node's text, file, lines before it) → the record; raises BadNodeError."""
+
+Picker = Callable[[Numbers], Any]
+
+LARGEST_NODE = 2_000_000
+_MOST_SHAPES = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class _Template:
+    """The record of a shape, and which of its numbers must agree for its names to be the same."""
+
+    fill: Filler
+    some: Picker
+    others: Picker
+
+    def fits(self, numbers: Numbers) -> bool:
+        """Whether the names that must agree do."""
+        return bool(self.some(numbers) == self.others(numbers))
+
+
+_templates: dict[str, _Template | None] = {}
+
+
+def read_plain(text: str, file: str, line: int) -> DumpNode:
+    """The record of a node, straight from the grammar."""
+    node, same = _build("node", text)
+    for name, owner in same:
+        if name != owner:
+            raise bad_sense(text, NodeError(position_of(owner), f"expected an entry of {name}, found one of {owner}"))
+    buffers = tuple(replace(buffer, location=_moved(buffer.location, file, line)) for buffer in node.buffers)
+    placed: DumpNode = replace(node, buffers=buffers, location=_moved(node.location, file, line))
+    return placed
+
+
+def _moved(place: Location | None, file: str, line: int) -> Location | None:
+    return Location(file, line + place.line, place.column) if place else None
+
+
+def read_by_shape(text: str, file: str, line: int) -> DumpNode:
+    """The same record, from the template of the node's shape; a text that fits none goes through the grammar."""
+    key, numbers = split_numbers(text)
+    if len(numbers) >= HOLES or has_holes(text):
+        return read_plain(text, file, line)
+    template = _templates[key] if key in _templates else _remember(key, _template(text))
+    if template is None or not template.fits(numbers):
+        return read_plain(text, file, line)
+    node: DumpNode = template.fill(numbers, file, line)
+    return node
+
+
+def _remember(key: str, template: _Template | None) -> _Template | None:
+    if len(_templates) >= _MOST_SHAPES:
+        _templates.clear()
+    _templates[key] = template
+    return template
+
+
+def _template(text: str) -> _Template | None:
+    """None for a shape that does not parse: the plain reader then says where and why."""
+    shape = shape_of(text)
+    try:
+        node, same = assemble(shape, _piece) or _build("node", shape)
+    except BadNodeError:
+        return None
+    if not all(same_shape_key(name) == same_shape_key(owner) for name, owner in same):
+        return None
+    pairs = {pair for name, owner in same for pair in zip(holes_of(name), holes_of(owner), strict=True)}
+    return _Template(filler(node), _picker([one for one, _ in pairs]), _picker([other for _, other in pairs]))
+
+
+def _picker(positions: list[int]) -> Picker:
+    return itemgetter(*positions) if positions else lambda _numbers: None
+
+
+def _piece(rule: str, text: str) -> tuple[Any, list[tuple[str, str]]]:
+    try:
+        return _build(rule, text)
+    except BadNodeError as error:
+        raise UnparsedError(rule) from error
+
+
+def _build(rule: str, text: str) -> tuple[Any, list[tuple[str, str]]]:
+    """The record of a rule of the grammar, and pairs of names that must agree."""
+    if len(text) > LARGEST_NODE:
+        raise BadNodeError(1, 1, f"expected a node of at most {LARGEST_NODE} characters, found {len(text)}")
+    builder = NodeBuilder(text)
+    try:
+        tree = _grammar().parse(text, start=rule)
+        return builder.transform(tree) if isinstance(tree, Tree) else tree, builder.same
+    except UnexpectedInput as error:
+        raise bad_syntax(text, error, _grammar()) from error
+    except VisitError as error:
+        if isinstance(error.orig_exc, NodeError):
+            raise bad_sense(text, error.orig_exc) from error
+        raise
+
+
+def _grammar() -> Lark:
+    return load_grammar("ir_dump", RULES)

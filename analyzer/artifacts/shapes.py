@@ -1,0 +1,172 @@
+"""Parse each shape of text once: a text whose numbers are lifted out, and records that know where to put them back.
+
+Two nodes of a dump mostly differ in their numbers alone. The i-th run of digits is replaced by the i-th letter of a
+block of ideographs that no dump uses. To a grammar these are letters of a name like digits are, so the shape parses as
+the text does; the strings of its records then hold the letters where the text has numbers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from typing import Any, NamedTuple
+
+from analyzer.model import Location, Size
+
+_FIRST, _LAST = 0x20000, 0x2A6D0
+HOLES = _LAST - _FIRST
+"""How many numbers a text may hold to have a shape."""
+
+_DIGITS = re.compile("[0-9]+")
+_HOLE = re.compile(f"[{chr(_FIRST)}-{chr(_LAST)}]")
+_NUMBER = re.compile(f"-?(?:[0-9]+|([{chr(_FIRST)}-{chr(_LAST)}]))")
+# Translating ASCII is an order of magnitude faster than a regular expression.
+_DIGITS_TO_ZERO = dict.fromkeys(b"123456789", "0")
+_OTHERS_TO_BLANK = {code: " " for code in range(128) if not chr(code).isdigit()}
+_LONGEST_NUMBER = 1000
+_REMEMBERED_NUMBERS = 40
+_REMEMBERED_RECORDS = 4096
+
+Numbers = tuple[str, ...]
+Filler = Callable[[Numbers, str, int], Any]
+"""(all numbers of the text, file, line before the text's first) → the filled value."""
+
+
+class Number(str):
+    """A text that is a number once its hole is filled."""
+
+    __slots__ = ()
+
+
+def number(text: str) -> Size:
+    """An int where the text is one (and not absurdly long), else the text."""
+    match = _NUMBER.fullmatch(text)
+    if match is None or len(text) > _LONGEST_NUMBER:
+        return text
+    return Number(text) if match[1] else int(text)
+
+
+def split_numbers(text: str) -> tuple[str, Numbers]:
+    """A key that is equal for texts of one shape (every run of digits is a 0 in it), and the runs."""
+    if not text.isascii():
+        return _DIGITS.sub("0", text), tuple(_DIGITS.findall(text))
+    key = text.translate(_DIGITS_TO_ZERO)
+    while "00" in key:
+        key = key.replace("0000", "0").replace("00", "0")
+    return key, tuple(text.translate(_OTHERS_TO_BLANK).split())
+
+
+def has_holes(text: str) -> bool:
+    """Whether the text itself uses the letters that stand for numbers."""
+    return not text.isascii() and _HOLE.search(text) is not None
+
+
+def shape_of(text: str) -> str:
+    """The text with its i-th run of digits replaced by the i-th letter."""
+    holes = map(chr, range(_FIRST, _LAST))
+    return _DIGITS.sub(lambda _match: next(holes), text)
+
+
+def same_shape_key(piece: str) -> str:
+    """Equal for pieces of shapes that differ in which numbers they hold."""
+    return _HOLE.sub("0", piece)
+
+
+def holes_in(piece: str) -> Numbers:
+    """The letters of a piece of a shape: filled in as if they were its numbers, they give the piece's own record."""
+    return tuple(_HOLE.findall(piece))
+
+
+def reshape(piece: str) -> str:
+    """A piece of a shape with its letters counted from the first one."""
+    holes = map(chr, range(_FIRST, _LAST))
+    return _HOLE.sub(lambda _match: next(holes), piece)
+
+
+def holes_of(text: str) -> range:
+    """Which numbers a piece of a shape holds; pieces are contiguous."""
+    found = _HOLE.findall(text)
+    return range(ord(found[0]) - _FIRST, ord(found[-1]) - _FIRST + 1) if found else range(0)
+
+
+def filler(value: Any) -> Filler:
+    """How to fill in a record made from a shape; parts that hold no number and no place are shared as they are."""
+    plan = _plan(value)
+    return plan.fill if plan else lambda _numbers, _file, _line: value
+
+
+class _Plan(NamedTuple):
+    """How to fill a part: `start` and `stop` of the numbers it holds, and whether it holds a place in the file."""
+
+    fill: Filler
+    start: int
+    stop: int
+    placed: bool = False
+
+
+def _plan(value: Any) -> _Plan | None:
+    if isinstance(value, str):
+        return _text_plan(value)
+    if isinstance(value, Location):
+        return _location_plan(value)
+    if isinstance(value, tuple):
+        return _parts_plan(value, getattr(type(value), "_make", tuple))
+    if is_dataclass(value):
+        record_class: Any = type(value)
+        values = tuple(getattr(value, field.name) for field in fields(value))
+        return _parts_plan(values, lambda filled: record_class(*filled))
+    return None
+
+
+def _text_plan(text: str) -> _Plan | None:
+    held = holes_of(text)
+    if not held:
+        return None
+    start, stop = held.start, held.stop
+    if isinstance(text, Number):
+        sign = text[:-1]
+        return _Plan(lambda numbers, _file, _line: number(sign + numbers[start]), start, stop)
+    template = _HOLE.sub("%s", text.replace("%", "%%"))
+    return _Plan(lambda numbers, _file, _line: template % numbers[start:stop], start, stop)
+
+
+def _location_plan(place: Location) -> _Plan:
+    relative, column = place.line, place.column
+    return _Plan(lambda _numbers, file, line: Location(file, line + relative, column), HOLES, 0, placed=True)
+
+
+def _parts_plan(values: tuple[Any, ...], make: Callable[[list[Any]], Any]) -> _Plan | None:
+    plans = [(slot, plan) for slot, plan in enumerate(map(_plan, values)) if plan]
+    if not plans:
+        return None
+    open_slots = [(slot, plan.fill) for slot, plan in plans]
+
+    def fill_all(numbers: Numbers, file: str, line: int) -> Any:
+        filled = list(values)
+        for slot, fill_slot in open_slots:
+            filled[slot] = fill_slot(numbers, file, line)
+        return make(filled)
+
+    fill: Filler = fill_all
+    start, stop = min(plan.start for _, plan in plans), max(plan.stop for _, plan in plans)
+    placed = any(plan.placed for _, plan in plans)
+    if not placed and stop - start <= _REMEMBERED_NUMBERS:
+        fill = _remembering(fill, start, stop)
+    return _Plan(fill, start, stop, placed)
+
+
+def _remembering(fill: Filler, start: int, stop: int) -> Filler:
+    """Equal numbers give the record already made: most parts of a node recur all over a dump."""
+    known: dict[Numbers, Any] = {}
+
+    def recall(numbers: Numbers, file: str, line: int) -> Any:
+        key = numbers[start:stop]
+        found = known.get(key)
+        if found is None:
+            if len(known) >= _REMEMBERED_RECORDS:
+                known.clear()
+            found = known[key] = fill(numbers, file, line)
+        return found
+
+    return recall

@@ -1,0 +1,50 @@
+"""Was a run compiled, or taken from a cache? A warm run leaves no graph folder, and must never look like an empty one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from analyzer.artifacts.manifest import Manifest
+from analyzer.artifacts.trace_log import CacheEvent, TraceLog
+from analyzer.model import CacheState, CompiledGraph
+
+COLD_HINT = (
+    "for a cold run: `inductor-audit capture SCRIPT`, or set TORCHINDUCTOR_FX_GRAPH_CACHE=0 before Python starts"
+)
+
+
+def cache_state(graphs: Sequence[CompiledGraph], traces: Sequence[TraceLog], manifest: Manifest | None) -> CacheState:
+    """Warm when graphs came from a cache, cold when all were compiled, unknown where nothing says so."""
+    hits, compiled = _counts(traces, manifest)
+    if hits:
+        return CacheState.MIXED if graphs or compiled else CacheState.WARM
+    if compiled or any(_cache_off(graph) for graph in graphs):
+        return CacheState.COLD
+    return CacheState.UNKNOWN
+
+
+def cache_notes(graphs: Sequence[CompiledGraph], traces: Sequence[TraceLog], manifest: Manifest | None) -> Iterator[str]:
+    """What a reader must know: cache hits, or that nothing was compiled here."""
+    hits, _ = _counts(traces, manifest)
+    if hits:
+        yield f"{hits} graph(s) came from a warm cache and were not compiled, so they left no dumps; {COLD_HINT}"
+    elif not graphs:
+        yield (
+            "no graph folder: nothing was compiled here, or every graph came from a warm cache; " + COLD_HINT
+        )
+
+
+def _counts(traces: Sequence[TraceLog], manifest: Manifest | None) -> tuple[int, int]:
+    """Cache hits, and graphs compiled (cache missed, bypassed or off)."""
+    events = [compile_.cache for log in traces for compile_ in log.compiles]
+    hits = events.count(CacheEvent.HIT)
+    compiled = sum(1 for event in events if event in (CacheEvent.MISS, CacheEvent.BYPASS, CacheEvent.DISABLED))
+    for process in manifest.processes if manifest and not hits else ():
+        hits += process.cache.hits
+        compiled += process.graphs
+    return hits, compiled
+
+
+def _cache_off(graph: CompiledGraph) -> bool:
+    config = graph.runnable.config if graph.runnable else {}
+    return config.get("torch._inductor.config.fx_graph_cache") == "False" or graph.sidecar is not None

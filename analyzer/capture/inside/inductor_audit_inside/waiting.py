@@ -1,0 +1,80 @@
+"""An import hook: call a function of this package once a module of torch has been imported, without importing it."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+from inductor_audit_inside.notes import guarded
+
+
+class _Waiting(MetaPathFinder):
+    """Answers only for the modules of the plan; every other import costs one dictionary look-up."""
+
+    def __init__(self, plan: dict[str, str]) -> None:
+        self.plan = plan
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname not in self.plan:
+            return None
+        action = self.plan.pop(fullname)
+        spec = _found_by_others(self, fullname, path, target)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _Announcing(spec.loader, action)
+        return spec
+
+
+class _Announcing(Loader):
+    """The real loader, followed by our action; the module keeps no trace of it."""
+
+    def __init__(self, real: Any, action: str) -> None:
+        self.real = real
+        self.action = action
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.real, name)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self.real.create_module(spec)  # type: ignore[no-any-return]
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__loader__ = self.real
+        if module.__spec__ is not None:
+            module.__spec__.loader = self.real
+        self.real.exec_module(module)
+        perform(self.action, module)
+
+
+def perform(action: str, module: ModuleType) -> None:
+    """Run `module of this package:function` on an imported module of torch."""
+    with guarded(f"hook {module.__name__}"):
+        where, function = action.split(":")
+        getattr(importlib.import_module(f"inductor_audit_inside.{where}"), function)(module)
+
+
+def _found_by_others(
+    me: MetaPathFinder, fullname: str, path: Sequence[str] | None, target: ModuleType | None
+) -> ModuleSpec | None:
+    for finder in sys.meta_path:
+        find = getattr(finder, "find_spec", None)
+        if finder is me or find is None:
+            continue
+        spec: ModuleSpec | None = find(fullname, path, target)
+        if spec is not None:
+            return spec
+    return None
+
+
+def after_import(plan: dict[str, str]) -> None:
+    """Watch for the modules of `plan` (module name → action); those already imported are served at once."""
+    pending = dict(plan)
+    for name in [name for name in pending if name in sys.modules]:
+        perform(pending.pop(name), sys.modules[name])
+    sys.meta_path.insert(0, _Waiting(pending))

@@ -1,0 +1,217 @@
+"""One JSON encoder for all results; the shapes are the contract with scripts, so keys are only ever added."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from analyzer.ablations import Ablation, Setting
+from analyzer.facts import BufferFact, GraphFacts, GroupFact, KernelFact, NodeFact
+from analyzer.model import Artifact, Dep, DumpNode, Run
+from analyzer.verdict import AuditResult, GraphAudit
+from analyzer.views.settings import chosen_settings, shared_settings
+
+SCHEMA_VERSION = 1
+"""Raised when a key changes its meaning or goes; new keys do not raise it."""
+
+Document = dict[str, Any]
+
+
+def dumps(document: Mapping[str, Any]) -> str:
+    """The document as text. Pure ASCII, so that no artifact text can reach a terminal as an escape sequence."""
+    return json.dumps(document, indent=2, ensure_ascii=True, allow_nan=False)
+
+
+def report_document(run: Run, graphs: Sequence[GraphFacts]) -> Document:
+    """The document of `report --json`."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "run": {
+            "path": run.path,
+            "torch_version": run.torch_version,
+            "captured": run.captured,
+            "cache_state": str(run.cache_state),
+            "config": shared_settings(graphs),
+            "notes": list(run.notes),
+        },
+        "graphs": [_graph(facts) for facts in graphs],
+    }
+
+
+def _graph(facts: GraphFacts) -> Document:
+    graph = facts.graph
+    return {
+        "name": graph.name,
+        "kind": graph.kind,
+        "path": graph.path,
+        "config": chosen_settings(graph),
+        "artifacts": [_artifact(artifact) for artifact in graph.artifacts],
+        "fx_nodes": [_fx_node(fact) for fact in facts.nodes],
+        "buffers": [_buffer(fact) for fact in facts.buffers],
+        "scheduler_nodes": [_scheduler_node(node) for node in facts.scheduler_nodes],
+        "groups": [_group(fact) for fact in facts.groups],
+        "kernels": [_kernel(fact) for fact in facts.kernels],
+        "conflicts": [asdict(conflict) for conflict in facts.conflicts],
+        "summary": asdict(facts.summary),
+    }
+
+
+def _artifact(artifact: Artifact) -> Document:
+    return {
+        "file": artifact.file,
+        "state": str(artifact.state),
+        "cause": artifact.cause,
+        "lines": artifact.lines,
+        "unparsed_lines": artifact.unparsed_lines,
+        "errors": [
+            {"line": problem.location.line, "column": problem.location.column, "message": problem.message}
+            for problem in artifact.problems
+        ],
+    }
+
+
+def _fx_node(fact: NodeFact) -> Document:
+    source = fact.node.source
+    return {
+        "name": fact.name,
+        "target": fact.node.target,
+        "fate": str(fact.fate),
+        "buffer": fact.buffer,
+        "inlined_into": list(fact.inlined_into),
+        "kernels": list(fact.kernels),
+        "source_ops": list(fact.source_ops),
+        "source": asdict(source) if source is not None else None,
+        "evidence": str(fact.evidence),
+        "reason": fact.reason,
+    }
+
+
+def _buffer(fact: BufferFact) -> Document:
+    layout = fact.layout
+    return {
+        "name": fact.name,
+        "operation": fact.operation,
+        "ir_class": fact.ir_class,
+        "dtype": layout.dtype if layout else None,
+        "device": layout.device if layout else None,
+        "size": list(layout.size) if layout and layout.size is not None else None,
+        "stride": list(layout.stride) if layout and layout.stride is not None else None,
+        "bytes": fact.bytes,
+        "fx_node": fact.fx_node,
+        "origins": list(fact.origins),
+        "users": list(fact.users),
+        "storage": str(fact.storage),
+        "shares_memory_with": fact.shares_memory_with,
+        "group": fact.group,
+        "kernel": fact.kernel,
+        "evidence": str(fact.evidence),
+        "reason": fact.reason,
+        "rule": fact.rule,
+    }
+
+
+def _scheduler_node(node: DumpNode) -> Document:
+    return {
+        "name": node.name,
+        "class": node.node_class,
+        "ir_class": node.inner[0] if node.inner else None,
+        "reads": _buffer_names(node.reads),
+        "writes": _buffer_names(node.writes),
+    }
+
+
+def _buffer_names(deps: Sequence[Dep]) -> list[str]:
+    return list(dict.fromkeys(dep.buffer for dep in deps))
+
+
+def _group(fact: GroupFact) -> Document:
+    return {
+        "name": fact.name,
+        "class": fact.node_class,
+        "members": list(fact.members),
+        "buffers": list(fact.buffers),
+        "kernel": fact.kernel,
+        "reason": fact.reason,
+    }
+
+
+def _kernel(fact: KernelFact) -> Document:
+    return {
+        "name": fact.name,
+        "handles": list(fact.handles),
+        "backend": fact.backend,
+        "calls": fact.calls,
+        "groups": list(fact.groups),
+        "buffers": list(fact.buffers),
+        "fx_nodes": list(fact.fx_nodes),
+        "source_ops": list(fact.source_ops),
+        "loop_nests": fact.loop_nests,
+        "bytes_read": fact.bytes_read,
+        "bytes_written": fact.bytes_written,
+        "evidence": str(fact.evidence),
+    }
+
+
+def audit_document(result: AuditResult) -> Document:
+    """The document of `audit --json`."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "ablation": result.ablation,
+        "verdict": str(result.verdict),
+        "masked_by": result.masked_by,
+        "notes": list(result.notes),
+        "graphs": [_graph_audit(graph) for graph in result.graphs],
+    }
+
+
+def _graph_audit(graph: GraphAudit) -> Document:
+    return {
+        "name": graph.name,
+        "verdict": str(graph.verdict),
+        "masked_by": graph.masked_by,
+        "why": graph.why,
+        "counted": graph.counted,
+        "left_before": list(graph.left_before),
+        "left_after": list(graph.left_after),
+        "rungs": [
+            {"rung": str(rung.rung), "held": rung.held, "evidence": [asdict(citation) for citation in rung.evidence]}
+            for rung in graph.rungs
+        ],
+        "before": asdict(graph.before) if graph.before is not None else None,
+        "after": asdict(graph.after) if graph.after is not None else None,
+    }
+
+
+def ablations_document(ablations: Sequence[Ablation]) -> Document:
+    """The document of `ablations --json`."""
+    return {"schema_version": SCHEMA_VERSION, "ablations": [_ablation(entry) for entry in ablations]}
+
+
+def _ablation(entry: Ablation) -> Document:
+    return {
+        "name": entry.name,
+        "summary": entry.summary,
+        "reading": entry.reading,
+        "paper_row": entry.row,
+        "layer": entry.layer.name.lower(),
+        "settings": [_setting(setting) for setting in entry.settings],
+        "switches": list(entry.switches),
+        "baseline": [_setting(setting) for setting in entry.baseline],
+        "needs": entry.needs,
+        "ignored_when": list(entry.ignored_when),
+    }
+
+
+def _setting(setting: Setting) -> Document:
+    return {
+        "key": setting.key,
+        "value": setting.value,
+        "since": _version(setting.since),
+        "until": _version(setting.until),
+    }
+
+
+def _version(version: tuple[int, int] | None) -> str | None:
+    return None if version is None else "{}.{}".format(*version)

@@ -1,0 +1,101 @@
+"""What a report must admit: how much is attributed and on which evidence, what disagrees, what could not be read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from rich.text import Text
+
+from analyzer.facts import Conflict, Evidence, Fate, GraphFacts
+from analyzer.model import Artifact, ArtifactState
+from analyzer.views.text import counted, cut, headed, more, plain, shortened
+
+LINES = 5
+"""Conflicts, reasons or problems per list on the first screens; `--full` shows all."""
+
+
+class _Attributed(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def evidence(self) -> Evidence: ...
+
+    @property
+    def reason(self) -> str | None: ...
+
+
+def attribution_lines(facts: GraphFacts, full: bool) -> Iterator[Text]:
+    """The honesty line, and why what is unknown is unknown."""
+    ops = [fact for fact in facts.nodes if fact.fate not in (Fate.INPUT, Fate.CONSTANT) and fact.node.op != "output"]
+    unknown_ops = [fact for fact in ops if fact.fate == Fate.UNKNOWN]
+    unknown_buffers = [fact for fact in facts.buffers if fact.evidence == Evidence.NONE]
+    told = [
+        text
+        for text in (
+            _attributed("op", ops, [fact.evidence for fact in ops if fact.fate != Fate.UNKNOWN]),
+            _attributed("buffer", facts.buffers, [f.evidence for f in facts.buffers if f.evidence != Evidence.NONE]),
+        )
+        if text
+    ]
+    yield headed("Attributed: ", "; ".join(told) or "nothing to attribute")
+    yield from _reasons((*unknown_ops, *unknown_buffers), full)
+
+
+def _attributed(noun: str, facts: Sequence[object], known: Sequence[Evidence]) -> str:
+    if not facts:
+        return ""
+    by = Counter(known)
+    sources = [f"{by[evidence]} by {evidence}" for evidence in Evidence if by[evidence] and evidence != Evidence.NONE]
+    unknown = [f"{len(facts) - len(known)} unknown"] if len(known) < len(facts) else []
+    total = f"{len(known):,} of {counted(len(facts), noun)}"
+    return f"{total} ({', '.join(sources + unknown)})" if sources or unknown else total
+
+
+def _reasons(unknown: Sequence[_Attributed], full: bool) -> Iterator[Text]:
+    shown, left = cut(unknown, LINES, full)
+    for fact in shown:
+        name = plain(fact.name if full else shortened(fact.name))
+        yield headed("  unknown: ", f"{name}: {plain(fact.reason or 'no reason recorded')}", "yellow")
+    yield from more(left, "unknown")
+
+
+def reading_lines(facts: GraphFacts, full: bool) -> Iterator[Text]:
+    """Sources that disagree, then the artifacts: one line for those read whole, one each for the others."""
+    shown, left = cut(facts.conflicts, LINES, full)
+    for conflict in shown:
+        yield _conflict_line(conflict)
+    yield from more(left, "conflict")
+    artifacts = facts.graph.artifacts
+    whole = [artifact for artifact in artifacts if artifact.state == ArtifactState.PARSED]
+    lines = sum(artifact.lines for artifact in whole)
+    if whole:
+        yield Text(f"Read whole: {counted(len(whole), 'artifact')}, {counted(lines, 'line')}", style="dim")
+    for artifact in artifacts:
+        if artifact.state != ArtifactState.PARSED:
+            yield from _artifact_lines(artifact, full)
+    if facts.graph.overwritten:
+        names = plain(", ".join(facts.graph.overwritten))
+        yield Text(f"The dumps of {names} took the place of this graph's own", style="yellow")
+
+
+def _conflict_line(conflict: Conflict) -> Text:
+    said = (
+        f"{plain(conflict.subject)}: {conflict.believed} says {plain(conflict.said)} (believed), {conflict.other} says "
+    )
+    return headed("Conflict: ", said + plain(conflict.other_said), "bold yellow")
+
+
+def _artifact_lines(artifact: Artifact, full: bool) -> Iterator[Text]:
+    told = plain(artifact.file)
+    if artifact.unparsed_lines:
+        told += f", {artifact.unparsed_lines:,} of {counted(artifact.lines, 'line')} not understood"
+    if artifact.cause:
+        told += f" ({plain(artifact.cause)})"
+    yield headed(f"{str(artifact.state).capitalize()}: ", told, "yellow")
+    shown, left = cut(artifact.problems, LINES, full)
+    for problem in shown:
+        yield Text(f"  {plain(str(problem.location))}: {plain(shortened(problem.message, 200))}")
+    yield from more(left, "problem")

@@ -1,0 +1,103 @@
+"""The report on a run: per graph the answer, the numbers that matter, every op, every kernel, and what is odd."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console, ConsoleOptions, Group, RenderableType
+from rich.text import Text
+
+from analyzer.facts import GraphFacts, Summary
+from analyzer.model import CacheState, Run
+from analyzer.views.kernels import kernel_tree
+from analyzer.views.nodes import NodeTable
+from analyzer.views.reading import attribution_lines, reading_lines
+from analyzer.views.settings import told_settings
+from analyzer.views.text import byte_text, counted, headed, indented, mentioned, plain
+
+COLD_CAPTURE = "inductor-audit capture --out DIR SCRIPT runs it again with every cache off"
+
+
+@dataclass(frozen=True, slots=True)
+class ReportView:
+    """A run and the facts about its graphs. `full` leaves nothing out."""
+
+    run: Run
+    graphs: Sequence[GraphFacts]
+    full: bool = False
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        yield from _run_lines(self.run, self.graphs)
+        if not self.graphs:
+            yield Text("No compiled graph was found here.", style="bold yellow")
+            yield headed("next: ", COLD_CAPTURE, "bold cyan")
+        for facts in self.graphs:
+            yield Text("")
+            yield from _graph_lines(facts, self.full)
+
+
+def _run_lines(run: Run, graphs: Sequence[GraphFacts]) -> Iterator[Text]:
+    torch = f"torch {plain(run.torch_version)}" if run.torch_version else "torch version unknown"
+    captured = "captured by inductor-audit" if run.captured else "not captured by inductor-audit"
+    cache = f"{run.cache_state} caches" if run.cache_state != CacheState.UNKNOWN else "cache state unknown"
+    yield Text(f"Run {plain(run.path)}", style="bold", overflow="fold")
+    yield Text(f"  {mentioned([torch, cache, captured, counted(len(graphs), 'graph')])}")
+    settings = told_settings(graphs)
+    if settings:
+        yield Text(f"  Settings: {plain(', '.join(settings))}", overflow="fold")
+    if run.manifest is not None and run.manifest.ablations:
+        yield Text(f"  Ablated: {plain(', '.join(run.manifest.ablations))}")
+    for note in run.notes:
+        yield Text(f"  Note: {plain(note)}", style="yellow", overflow="fold")
+    if graphs and run.cache_state in (CacheState.WARM, CacheState.MIXED):
+        yield Text(f"  Graphs that came from a cache left no folder and are missing below; {COLD_CAPTURE}")
+
+
+def _graph_lines(facts: GraphFacts, full: bool) -> Iterator[RenderableType]:
+    graph = facts.graph
+    kind = graph.kind if graph.kind != "unknown" else "kind unknown"
+    yield headed(plain(graph.name), f"  {mentioned([plain(kind), _device(facts)])}")
+    yield Text(f"  {chain(facts.summary)}", style="bold")
+    for line in (*_number_lines(facts.summary), *attribution_lines(facts, full)):
+        yield indented(line)
+    for part in (NodeTable(facts, full), kernel_tree(facts, full), Group(*reading_lines(facts, full))):
+        yield Text("")
+        yield indented(part)
+
+
+def chain(summary: Summary) -> str:
+    """The layers in one line: `2 ops → 1 scheduler node → 1 group → 1 kernel call`."""
+    return " → ".join(
+        (
+            counted(summary.fx_nodes, "op"),
+            counted(summary.scheduler_nodes, "scheduler node"),
+            counted(summary.groups, "group"),
+            counted(summary.kernel_calls, "kernel call"),
+        )
+    )
+
+
+def _number_lines(summary: Summary) -> Iterator[Text]:
+    fates = (
+        (summary.realized, "realized"),
+        (summary.inlined, "inlined"),
+        (summary.recomputed, "recomputed"),
+        (summary.views, "views"),
+        (summary.folded, "folded"),
+        (summary.unknown, "unknown"),
+    )
+    told = [f"{'?' if number is None else f'{number:,}'} {word}" for number, word in fates]
+    yield headed("Lowering: ", ", ".join(told))
+    memory = [
+        f"{byte_text(summary.allocated_bytes)} allocated",
+        f"{byte_text(summary.bytes_read)} read",
+        f"{byte_text(summary.bytes_written)} written",
+        f"{counted(summary.removed_buffers, 'buffer')} fused away",
+    ]
+    yield headed("Memory: ", ", ".join(memory))
+
+
+def _device(facts: GraphFacts) -> str:
+    devices = {fact.layout.device for fact in facts.buffers if fact.layout is not None and fact.layout.device}
+    return plain(", ".join(sorted(devices))) if devices else "device unknown"
