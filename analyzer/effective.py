@@ -7,6 +7,7 @@ the environment before torch was imported: then only its `os.environ` line shows
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -65,6 +66,9 @@ SWITCH_POINTS: Mapping[str, tuple[str, ...]] = {
 }
 """Functions of torch, by the start of their names, that a run-time switch may replace."""
 
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+")
+_SET = re.compile(r"\{[^:]*\}$|(?:frozenset|OrderedSet)\(")
+_ITEM = re.compile(r"[^\s,{}()\[\]]+")
 _IN_A_CHILD = "TORCHINDUCTOR_FX_COMPILE_MODE"
 
 
@@ -168,6 +172,14 @@ class ConfigDifference:
         return f"{short_key(self.key)}: {self.base or 'default'} -> {self.ablated or 'default'}"
 
 
+def _canonical(value: str | None) -> str | None:
+    """A value without what differs from process to process: addresses, and the order in which a set prints."""
+    if value is None:
+        return None
+    value = _ADDRESS.sub("0x", value)
+    return str(sorted(_ITEM.findall(value))) if _SET.match(value) else value
+
+
 def config_differences(base: EffectiveConfig, ablated: EffectiveConfig) -> tuple[ConfigDifference, ...]:
     """Settings in which two compiles differ, in order of their names; empty when one side is not known at all.
 
@@ -178,7 +190,7 @@ def config_differences(base: EffectiveConfig, ablated: EffectiveConfig) -> tuple
         return ()
     keys = sorted(set(base.settings) | set(ablated.settings))
     both = (ConfigDifference(key, base.value(key), ablated.value(key)) for key in keys)
-    found = (difference for difference in both if difference.base != difference.ablated)
+    found = (difference for difference in both if _canonical(difference.base) != _canonical(difference.ablated))
     if base.lists_everything == ablated.lists_everything:
         return tuple(found)
     return tuple(difference for difference in found if None not in (difference.base, difference.ablated))

@@ -91,7 +91,8 @@ def applied(base: Arm, ablated: Arm, ablation: Ablation, own: frozenset[str]) ->
         return _not_recorded("the configuration of this compile is not recorded: no fx_graph_runnable.py", new)
     changed = tuple(key for key in sorted(own) if old.value(key) != new.value(key))
     if changed:
-        return Rung(RungName.APPLIED, True, tuple(_setting(key, old, new) for key in changed))
+        shown = (*(_setting(key, old, new) for key in changed), *_lost(changed, new, ablation))
+        return Rung(RungName.APPLIED, True, shown)
     asked = next((name for key in own if (name := new.requested_by_environment(key))), None)
     if asked and not any(old.requested_by_environment(key) for key in own):
         return _not_recorded(f"{asked} is set, but counts only if it was set before torch was imported", new)
@@ -128,6 +129,15 @@ def _setting(key: str, old: EffectiveConfig, new: EffectiveConfig) -> Citation:
     if shown is old:
         text = f"base: {text}; ablated arm: default"
     return Citation(shown.file or "", shown.lines.get(key), text)
+
+
+def _lost(changed: tuple[str, ...], new: EffectiveConfig, ablation: Ablation) -> Iterator[Citation]:
+    """Settings of the ablation that the ablated arm has like the base, while others are in force."""
+    for setting in ablation.settings:
+        value = new.settings.get(setting.key)
+        if setting.key not in changed and value not in (None, setting.value):
+            said = f"{short_key(setting.key)} = {value}, as in the base: not the {setting.value} of this ablation"
+            yield Citation(new.file or "", new.lines.get(setting.key), said)
 
 
 def _unchanged(own: frozenset[str], config: EffectiveConfig, ablation: Ablation) -> Iterator[Citation]:

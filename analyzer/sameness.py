@@ -31,10 +31,11 @@ def plain(value: Any) -> Hashable:
         kept = (field.name for field in fields(value) if field.name not in _DROPPED)
         return (type(value).__name__, *(plain(getattr(value, name)) for name in kept))
     if isinstance(value, Mapping):
-        return tuple(sorted((plain(key), plain(item)) for key, item in value.items()))  # type: ignore[type-var]
+        return tuple(sorted((plain(key), plain(item)) for key, item in value.items()))
     if isinstance(value, tuple | list):
         return tuple(plain(item) for item in value)
-    return value  # type: ignore[no-any-return]
+    number: Hashable = value
+    return number
 
 
 # ---------------------------------------------------------------------------------------------------------- FX graphs

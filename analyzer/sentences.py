@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from analyzer.ladder import Changes
 from analyzer.masking import Masking
-from analyzer.postconditions.record import Arm, Count, Postcondition, joined
+from analyzer.postconditions.record import NOTHING, Arm, Count, Postcondition, joined
 from analyzer.verdict import Rung, Verdict
 
 
@@ -17,8 +17,8 @@ class Finding:
 
     verdict: Verdict
     reasons: tuple[str, ...] = ()
-    before: Count = Count()
-    after: Count = Count()
+    before: Count = NOTHING
+    after: Count = NOTHING
     masked: Masking | None = None
 
 

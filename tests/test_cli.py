@@ -218,3 +218,25 @@ def test_a_closed_pipe_is_no_error(arguments: list[str]) -> None:
         child.stdout.close()
         assert child.stderr.read() == ""
         assert child.wait(timeout=60) == 0
+
+
+def test_a_run_of_empty_files_is_no_success(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    graph = tmp_path / "torch_compile_debug/run_2026_01_01_00_00_00_000000-pid_1/torchinductor/model__0_inference_0.0"
+    graph.mkdir(parents=True)
+    for name in ("ir_pre_fusion.txt", "output_code.py", "fx_graph_transformed.py"):
+        (graph / name).touch()
+    assert cli.main(["report", str(tmp_path)]) == 2
+    text = capsys.readouterr().out
+    assert "Empty: ir_pre_fusion.txt" in text
+    assert "the fate of single ops is not known" in text
+
+
+@pytest.mark.parametrize("content", [b"", b"\x00\xff\xfe junk \x1b[31m", b"PK\x03\x04 no archive", b"op0: \n" * 3])
+@pytest.mark.parametrize("name", ["ir_pre_fusion.txt", "run.zip", "run.tar.gz", "trace.log"])
+def test_junk_ends_in_a_message(tmp_path: Path, name: str, content: bytes) -> None:
+    (tmp_path / name).write_bytes(content)
+    done = run("report", str(tmp_path / name))
+    assert done.returncode in (0, 2)
+    assert "Traceback" not in done.stderr
+    assert "\x1b" not in done.stdout + done.stderr
+    assert done.stdout or done.stderr

@@ -170,9 +170,8 @@ def test_triton_template_is_called_with_its_grid() -> None:
 
 
 def cpp_body(body: str) -> KernelDef:
-    source = (
-        f'extern "C"  void  kernel(const float* __restrict__ in_ptr0, float* in_out_ptr0, const int64_t ks0)\n{body}\n'
-    )
+    head = 'extern "C"  void  kernel(const float* __restrict__ in_ptr0, float* in_out_ptr0, const int64_t ks0)'
+    source = f"{head}\n{body}\n"
     text = f"k_0 = async_compile.cpp_pybinding(['float*'], '''\n{source}''')\ndef call(args):\n    return ()\n"
     (definition,) = parse(text, "f.py").kernels
     return definition
@@ -186,7 +185,8 @@ def cpp_body(body: str) -> KernelDef:
         ("{ for(a;b;c) { x; }\n for(a;b;c) { y; } }", 2),
         ("{ for(a;b;c)\n#pragma GCC ivdep\n for(d;e;f) x; for(;;) y; }", 2),
         (
-            "{\n#pragma omp parallel\n{\n#pragma omp for\nfor(a; b; c)\n{ for(d;e;f) { } }\n#pragma omp single\n{ { for(;;) {} } } } }",
+            "{\n#pragma omp parallel\n{\n#pragma omp for\nfor(a; b; c)\n{ for(d;e;f) { } }\n"
+            "#pragma omp single\n{ { for(;;) {} } } } }",
             2,
         ),
         ('{ // for(a;b;c) {\n auto s = "for(;;) {"; /* for(;;) */ }', 0),
@@ -298,13 +298,37 @@ def test_quotes_inside_a_kernel_do_not_end_it() -> None:
 @pytest.mark.parametrize(
     ("line", "callee", "kind", "buffers", "outputs"),
     [
-        ("extern_kernels.mm(arg0_1, reinterpret_tensor(arg1_1, (4, 8), (1, 4), 0), out=buf0)", "extern_kernels.mm", "extern", ("arg0_1", "arg1_1"), ("buf0",)),
-        ("buf0 = extern_kernels.convolution(arg0_1, arg1_1, stride=(1, 1), bias=None)", "extern_kernels.convolution", "extern", ("arg0_1", "arg1_1"), ("buf0",)),
-        ("buf0 = torch.ops.aten.sort.stable(arg0_1, stable=True)", "torch.ops.aten.sort.stable", "fallback", ("arg0_1",), ("buf0",)),
+        (
+            "extern_kernels.mm(arg0_1, reinterpret_tensor(arg1_1, (4, 8), (1, 4), 0), out=buf0)",
+            "extern_kernels.mm",
+            "extern",
+            ("arg0_1", "arg1_1"),
+            ("buf0",),
+        ),
+        (
+            "buf0 = extern_kernels.convolution(arg0_1, arg1_1, stride=(1, 1), bias=None)",
+            "extern_kernels.convolution",
+            "extern",
+            ("arg0_1", "arg1_1"),
+            ("buf0",),
+        ),
+        (
+            "buf0 = torch.ops.aten.sort.stable(arg0_1, stable=True)",
+            "torch.ops.aten.sort.stable",
+            "fallback",
+            ("arg0_1",),
+            ("buf0",),
+        ),
         ("aten.randint.low_out(-9, 9, [1], out=buf0)", "aten.randint.low_out", "fallback", ("", "", ""), ("buf0",)),
-        ("triton_poi_fused_0.run(arg0_1, buf0, 8, grid=grid(8), stream=stream0)", "triton_poi_fused_0", "triton", ("arg0_1", "buf0", ""), ()),
+        (
+            "triton_poi_fused_0.run(arg0_1, buf0, 8, grid=grid(8), stream=stream0)",
+            "triton_poi_fused_0",
+            "triton",
+            ("arg0_1", "buf0", ""),
+            (),
+        ),
     ],
-)  # fmt: skip
+)
 def test_call_forms(line: str, callee: str, kind: str, buffers: tuple[str, ...], outputs: tuple[str, ...]) -> None:
     call = only_call(call_body(line))
     assert (call.callee, call.kind, call.buffers, call.outputs) == (callee, kind, buffers, outputs)
@@ -393,8 +417,9 @@ def test_comment_belongs_to_the_next_call_only() -> None:
 
 
 def test_returned_values_are_buffers_or_none() -> None:
-    text = "def call(args):\n    s0, buf0 = args\n    s1 = s0\n    return (reinterpret_tensor(buf0, (4, ), (1, ), 0), None, s1, 5)\n"
-    assert parse(f"async_compile.wait(globals())\n{text}", "f.py").returns == ("buf0", None, None, None)
+    text = "async_compile.wait(globals())\ndef call(args):\n    s0, buf0 = args\n    s1 = s0\n"
+    text += "    return (reinterpret_tensor(buf0, (4, ), (1, ), 0), None, s1, 5)\n"
+    assert parse(text, "f.py").returns == ("buf0", None, None, None)
 
 
 # --------------------------------------------------------------------------------------------------------- broken input
@@ -477,7 +502,7 @@ def test_pasted_line_ends_and_colours_change_nothing() -> None:
 def test_code_behind_the_benchmark_is_reported() -> None:
     text = SMALL + "\ndef benchmark_compiled_module(args, times=10):\n    fn = 1\n\nprint(call)\n"
     (problem,) = parse(text, "f.py").artifact.problems
-    assert problem.location.line == 20
+    assert problem.location.line == 21
 
 
 def edits() -> Iterator[str]:

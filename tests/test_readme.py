@@ -1,6 +1,6 @@
 """The README's console examples are what the tool prints: they are run in order, in one folder.
 
-`python tests/test_readme.py` writes the present output into the README.
+`python -m tests.test_readme` writes the present output into the README.
 """
 
 from __future__ import annotations
@@ -22,7 +22,13 @@ import cli
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 _BLOCK = re.compile(r"^```(?P<kind>\w+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
-_VARIES = ((r"run_\d{4}[\d_]*-pid_\d+", "run_…"), (r"\b\d+\.\d s\b", "… s"), (r"(\btorch \d+\.\d+\.\d+)\+\w+", r"\1"))
+_VARIES = (
+    (r"run_\d{4}[\d_]*-pid_\d+", "run_…"),
+    (r"\b\d+\.\d s\b", "… s"),
+    (r"\.(py|txt):\d+", r".\1:…"),
+    (r"\b\d+ lines\b", "… lines"),
+    (r"(\btorch \d+\.\d+\.\d+)\+\w+", r"\1"),
+)
 
 
 def commands(body: str) -> list[str]:

@@ -42,7 +42,7 @@ def test_report_without_graphs_says_so_and_what_to_do(show: Show) -> None:
 
 def test_report_of_a_mixed_run_tells_that_graphs_are_missing(show: Show, cold_run: Run, sin_cos: GraphFacts) -> None:
     text = show(ReportView(replace(cold_run, cache_state=CacheState.MIXED), [sin_cos]), 200)
-    assert "Graphs that came from a cache left no folder and are missing below" in text
+    assert "Note: graphs that came from a cache left no folder and are missing below" in text
 
 
 def test_settings_that_nobody_made_are_not_told(show: Show, cold_run: Run, sin_cos: GraphFacts) -> None:

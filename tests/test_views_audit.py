@@ -24,7 +24,7 @@ Show = Callable[..., str]
 
 BASE = Summary(2, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 1, 0, 4000, 4000, 4000)
 REALIZED = replace(BASE, realized=2, inlined=0, scheduler_nodes=2, removed_buffers=1)
-CONFIG = "thresholds/torch_compile_debug/run_2026/torchinductor/model__0/fx_graph_runnable.py"
+CONFIG = "thresholds/torch_compile_debug/run_2026/torchinductor/model__0_inference_0.0/fx_graph_runnable.py"
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def inert() -> AuditResult:
     graph = GraphAudit(
         "model__0_inference_0.0",
         Verdict.INERT,
-        "Every inlined value has a single user.",
+        "1 value is inlined in both arms. Every inlined value has a single user.",
         rungs=rungs,
         before=BASE,
         after=BASE,
@@ -176,3 +176,19 @@ def test_progress_is_told_now_and_then_on_terminals_only(capsys: pytest.CaptureF
             if terminal
             else []
         )
+
+
+def test_full_audit_lists_all_that_is_left_and_whole_paths(show: Show, inert: AuditResult) -> None:
+    left = tuple(f"cos_{i}" for i in range(30))
+    text = show(AuditView(replace(inert, graphs=(replace(inert.graphs[0], left_after=left),)), full=True), 400)
+    assert "Left to ablate (inlined values): 1 before, 30 after (cos_0, cos_1, " in text
+    assert "cos_29)" in text
+    assert f"{CONFIG}:31  realize_reads_threshold = 0" in text
+
+
+def test_files_outside_the_graph_keep_their_folder(show: Show, inert: AuditResult) -> None:
+    rung = Rung(
+        RungName.APPLIED, True, (Citation("/site/inside/switches.py", 45, "x"), Citation("manifest.json", 1, "y"))
+    )
+    text = show(AuditView(replace(inert, graphs=(replace(inert.graphs[0], rungs=(rung,)),))))
+    assert "      …/inside/switches.py:45  x\n      manifest.json:1  y\n" in text

@@ -17,6 +17,10 @@ from analyzer.analyze.strides import load_offsets, offset_of
 from analyzer.analyze.targets import is_getitem, is_view, mutates, packet, roots, scalars
 from analyzer.model import DumpNode, FxNode, Layout, Size
 
+Cost = tuple[int, int, bool, bool, bool]
+"""Operations and constants that do not fit, then whether the lowering, the last operation and the value's making are unsure."""
+
+_REDUCTIONS = frozenset({"reduction:sum", "reduction:prod", "reduction:max", "reduction:min", "reduction:any"})
 HELPER = "no FX node has this value: a helper of a lowering"
 
 
@@ -50,12 +54,22 @@ class Aligner:
 
     def _settle(self, leaf: Leaf) -> None:
         found = self._opaque(leaf) if leaf.is_extern else self._computed(leaf)
-        if len(found) == 1:
+        if len(found) == 1 and leaf.buffer.mutations:
+            self._mutated(leaf, found[0])
+        elif len(found) == 1:
             self.owner[leaf.name] = self.fx.last_alias(found[0])
         elif found:
             self.reasons[leaf.name] = f"ambiguous: {', '.join(found[:6])}"
         else:
             self.reasons[leaf.name] = HELPER
+
+    def _mutated(self, leaf: Leaf, node: str) -> None:
+        """A loop or call that writes into another buffer: from here on, that buffer holds the node's value."""
+        self.implements[leaf.name] = node
+        self.reasons[leaf.name] = f"writes the value of {node} into {', '.join(leaf.buffer.mutations)}"
+        for target in leaf.buffer.mutations:
+            if target in self.leaves:
+                self.owner[target] = self.fx.last_alias(node)
 
     # ------------------------------------------------------------------------------------------------- loop bodies
 
@@ -63,21 +77,27 @@ class Aligner:
         """The leaf with the buffers that it reads and that have no owner counted as part of its body."""
         loads, words, constants, queue = set(), Counter(leaf.words), Counter(leaf.constants), list(leaf.loads)
         seen = {leaf.name, *queue}
+        vague = leaf.vague
         while queue:
             helper = self.leaves.get(name := queue.pop())
-            if helper is None or name in self.owner or helper.is_extern:
+            if helper is None or name in self.owner or (helper.is_extern and not helper.is_partial):
                 loads.add(name)
                 continue
             words += helper.words
+            vague |= helper.is_partial
             constants += helper.constants
             queue += [load for load in helper.loads if load not in seen]
             seen |= helper.loads
-        return replace(leaf, loads=frozenset(loads), words=words, constants=constants)
+        return replace(leaf, loads=frozenset(loads), words=words, constants=constants, vague=vague)
 
     def values(self, loads: Iterable[str]) -> frozenset[str] | None:
-        """The FX nodes whose values the loads are; None when one of them is not known."""
-        named = [self.value(load) for load in loads]
-        return None if None in named else frozenset(name for name in named if name is not None)
+        """The FX nodes whose values the loads are; None when that of a buffer is not known.
+
+        Constants that lowering makes for itself (packed weights) have no node and are left out.
+        """
+        named = {load: self.value(load) for load in loads}
+        lost = [load for load, name in named.items() if name is None and load in self.leaves]
+        return None if lost else frozenset(name for name in named.values() if name is not None)
 
     def value(self, load: str) -> str | None:
         """The FX node whose value a buffer, a graph input or a constant of the module is."""
@@ -90,26 +110,40 @@ class Aligner:
         if values is None:
             return []
         reachable = self.fx.computable(values) - values if values else self.fx.free
-        scored = [
-            (cost, self.fx.order[name], name)
-            for name in reachable
-            if self._may_own(leaf, name) and (cost := self._cost(name, values, whole)) is not None
-        ]
+        scored = self._scored(whole, values, reachable)
+        if not scored and whole.computes:
+            scored = self._scored(whole, values, self._loosely(values))
         best = min((cost for cost, _, _ in scored), default=None)
         found = [name for cost, _, name in sorted(scored) if cost == best]
         return self._narrowed(leaf, found) if len(found) > 1 else found
+
+    def _loosely(self, values: Collection[str]) -> Collection[str]:
+        """Nodes computable if a lowering that we do not know may leave some of its arguments unread."""
+        return self.fx.computable(values, loose=True) - set(values)
+
+    def _scored(
+        self, leaf: Leaf, values: Collection[str], names: Iterable[str]
+    ) -> list[tuple[Cost, int, str]]:
+        """The nodes that the leaf may hold, each with its cost and its place in the graph."""
+        costs = ((self._cost(name, values, leaf), name) for name in names if self._may_own(leaf, name))
+        return [(cost, self.fx.order[name], name) for cost, name in costs if cost is not None]
 
     def _narrowed(self, leaf: Leaf, found: list[str]) -> list[str]:
         """Equals told apart: by where in the loaded buffer they start, and by what the graph returns."""
         if all(name in self.allowed.get(leaf.name, ()) and is_view(self.fx.nodes[name]) for name in found):
             return found[-1:]
-        body = leaf.node.body
-        if body is None or len(leaf.loads) != 1:
+        for load in sorted(leaf.loads):
+            found = self._starting_there(leaf, load, found)
+        return found
+
+    def _starting_there(self, leaf: Leaf, load: str, found: list[str]) -> list[str]:
+        """Those whose elements start where the body's index into the loaded buffer does, as far as that is known."""
+        value, body = self.value(load), leaf.node.body
+        if body is None or value is None or len(found) < 2:
             return found
-        load = next(iter(leaf.loads))
         layout = dict(leaf.node.layouts).get(load)
-        seen, value = load_offsets(body, load), self.value(load)
-        return [name for name in found if value is None or {offset_of(self.fx, name, value, layout)} & {None, *seen}] or found
+        seen = {None, *load_offsets(body, load)}
+        return [name for name in found if offset_of(self.fx, name, value, layout) in seen] or found
 
     def _may_own(self, leaf: Leaf, name: str) -> bool:
         node = self.fx.nodes[name]
@@ -117,19 +151,24 @@ class Aligner:
             return False
         if name not in self.allowed.get(leaf.name, {name}) or (is_view(node) and leaf.name not in self.returned):
             return False
-        if mutates(node) != bool(leaf.buffer.mutations) or (is_getitem(node) and is_view(self.fx.parent(node) or node)):
+        if writes_into(node, leaf.buffer.mutations) != bool(leaf.buffer.mutations) or (is_getitem(node) and is_view(self.fx.parent(node) or node)):
             return False
         wanted = roots(node, self.fx.parent(node)) if not is_view(node) else None
         return fits(node, leaf.buffer.layout) and (wanted is None or leaf.root is None or leaf.root in wanted)
 
-    def _cost(self, name: str, values: Collection[str], leaf: Leaf) -> tuple[int, int, bool, bool] | None:
+    def _cost(self, name: str, values: Collection[str], leaf: Leaf) -> Cost | None:
         """How badly operations and constants differ from what the cone's lowerings leave; None if a load is unused."""
         inside, reached = self.fx.cone(name, values)
-        if not all(value in reached or self._is_by_product(value, inside) for value in values):
+        targets = {self.value(target) for target in leaf.buffer.mutations}
+        if not all(value in reached or value in targets or self._is_by_product(value, inside) for value in values):
             return None
-        words = mismatch(self.fx, name, inside, leaf.words)
+        words = 0 if leaf.vague else mismatch(self.fx, name, inside, leaf.words)
+        if words:
+            return None
         vague = any(self.fx.expected(inner).vocabulary is None for inner in inside)
-        return words, stray_constants(self.fx, inside, leaf.constants), vague, is_view(self.fx.nodes[name])
+        node = self.fx.nodes[name]
+        unconfirmed = roots(node, self.fx.parent(node)) is None
+        return words, stray_constants(self.fx, inside, leaf.constants), vague, unconfirmed, is_view(node)
 
     def _is_by_product(self, value: str, inside: Collection[str]) -> bool:
         """Another result of a node of the cone: a variance is computed from its mean."""
@@ -178,6 +217,12 @@ def _implements(leaf: DumpNode, node: FxNode) -> bool:
     return name.strip("_") in words or ("bias_addmm" in words and name == "addmm")
 
 
+def writes_into(node: FxNode, targets: Collection[str]) -> bool:
+    """Whether the node's lowering may write into another buffer: in place, or as a scatter into a fresh copy."""
+    scatters = "scatter" in packet(node.target) or packet(node.target).startswith(("index_put", "_unsafe_index_put"))
+    return mutates(node) or (scatters and bool(targets))
+
+
 def mismatch(fx: FxIndex, name: str, inside: Collection[str], words: Counter[str]) -> int:
     """Operations that the cone calls for and the body lacks, plus those that nothing in the cone explains."""
     paths = fx.paths(name, inside)
@@ -189,9 +234,11 @@ def mismatch(fx: FxIndex, name: str, inside: Collection[str], words: Counter[str
         expected = fx.expected(inner)
         unmet += bool(expected.any_of) and not expected.any_of & words.keys()
         for word, count in expected.required.items():
-            least[word] += count
+            least[word] += count if inner not in fx.free else 0  # constants may be folded
             most[word] += count * paths[inner]
         vocabulary = None if vocabulary is None or expected.vocabulary is None else vocabulary | expected.vocabulary
+    if not any(word.startswith("reduction:") for word in words) and vocabulary is not None:
+        vocabulary |= least.keys() if _REDUCTIONS & (least.keys() | vocabulary) else set()  # unrolled: repeated at will
     missing = sum((least - words).values())
     surplus = words - most
     extra = 0 if vocabulary is None else sum(count for word, count in surplus.items() if word not in vocabulary)

@@ -10,7 +10,8 @@ from analyzer.analyze.align import Aligner
 from analyzer.analyze.fx_index import FxIndex
 from analyzer.analyze.leaves import Leaf
 from analyzer.analyze.owners import Owners
-from analyzer.analyze.targets import is_foreach, is_getitem
+from analyzer.analyze.targets import is_foreach, is_getitem, is_view
+from analyzer.model import FxNode
 
 
 @dataclass(frozen=True)
@@ -18,11 +19,20 @@ class Bodies:
     """For each buffer the FX nodes on the way from what its body loads to its value, views and getitems included."""
 
     nodes: Mapping[str, frozenset[str]]
+    with_views: bool
 
     def origins(self, buffer: str, fx: FxIndex) -> tuple[str, ...]:
-        """The nodes that compute, in graph order: a getitem only selects and leaves no IR node."""
-        found = [n for n in self.nodes.get(buffer, ()) if n in fx.nodes and not is_getitem(fx.nodes[n])]
+        """Those that Inductor counts as origins, in graph order.
+
+        A getitem and a view that changes nothing make no IR node; up to torch 2.5 `gather_origins` passed over views.
+        """
+        found = [n for n in self.nodes.get(buffer, ()) if n in fx.nodes and self._leaves_ir(fx, fx.nodes[n])]
         return tuple(sorted(found, key=fx.order.__getitem__))
+
+    def _leaves_ir(self, fx: FxIndex, node: FxNode) -> bool:
+        if is_view(node):
+            return self.with_views and not fx.changes_nothing(node)
+        return not is_getitem(node)
 
     def by_node(self) -> Mapping[str, tuple[str, ...]]:
         """For each FX node the buffers whose bodies compute it."""
@@ -34,12 +44,17 @@ class Bodies:
 
 
 def find_bodies(
-    fx: FxIndex, leaves: Mapping[str, Leaf], owners: Owners, computed: Mapping[str, frozenset[str]], alone: Collection[str]
+    fx: FxIndex,
+    leaves: Mapping[str, Leaf],
+    owners: Owners,
+    computed: Mapping[str, frozenset[str]],
+    alone: Collection[str],
+    with_views: bool,
 ) -> Bodies:
     """`computed` limits a buffer to what its kernel computes; `alone` are buffers that are all their kernel computes."""
     cones = dict(_cones(fx, leaves, owners))
     _add_helpers(fx, leaves, owners, cones)
-    return Bodies({name: _limited(name, cone, computed, alone, fx) for name, cone in cones.items()})
+    return Bodies({name: _limited(name, cone, computed, alone, fx) for name, cone in cones.items()}, with_views)
 
 
 def _limited(
@@ -54,15 +69,25 @@ def _limited(
 
 def _cones(fx: FxIndex, leaves: Mapping[str, Leaf], owners: Owners) -> Iterator[tuple[str, frozenset[str]]]:
     aligner = Aligner(fx, leaves, dict(owners.node))
+    owned = frozenset(owners.node.values())
     for name, node in owners.node.items():
         leaf = leaves.get(name)
         if leaf is None or leaf.is_extern:
             yield name, frozenset({node})
             continue
-        values = aligner.values(aligner.expanded(leaf).loads)
-        inside, _ = fx.cone(node, values if values is not None else owners.node.values() - {node})
+        inside = _between(fx, node, aligner.values(aligner.expanded(leaf).loads), owned - {node})
         lists = {p.name for n in inside if (p := fx.parent(fx.nodes[n])) is not None and is_foreach(p)}
         yield name, frozenset(n for n in inside | lists if fx.nodes[n].op == "call_function")
+
+
+def _between(fx: FxIndex, node: str, values: frozenset[str] | None, owned: frozenset[str]) -> set[str]:
+    """The nodes that compute `node` out of the loaded values.
+
+    A buffer that a scatter writes to later holds that node's value: then what it loads tells nothing, and other
+    buffers bound the search.
+    """
+    inside, reached = fx.cone(node, values or owned)
+    return inside if values is None or values <= reached else fx.cone(node, owned)[0]
 
 
 def _add_helpers(

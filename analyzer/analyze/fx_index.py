@@ -86,16 +86,22 @@ class FxIndex:
         symbols = [n.name for n in self.nodes.values() if n.op == "placeholder" and n.shape is None and _is_symbol(n)]
         return frozenset(self._closure([*roots, *symbols], frozenset()))
 
-    def computable(self, values: Iterable[str]) -> set[str]:
-        """All nodes that can be computed from these values (and constants) alone, the values included."""
-        return self._closure(values, self.free)
+    def computable(self, values: Iterable[str], *, loose: bool = False) -> set[str]:
+        """All nodes that can be computed from these values (and constants) alone, the values included.
 
-    def _closure(self, values: Iterable[str], given: frozenset[str]) -> set[str]:
+        `loose`: where a node's lowering is not known, one argument is enough (a pooling's backward reads no input).
+        """
+        return self._closure(values, self.free, loose=loose)
+
+    def _closure(self, values: Iterable[str], given: frozenset[str], *, loose: bool = False) -> set[str]:
         have = set(values)
         queue = list(have)
         while queue:
             for reader in self.readers.get(queue.pop(), ()):
-                if reader not in have and all(s in have or s in given for s in self.value_inputs[reader]):
+                if reader not in have and (
+                    all(s in have or s in given for s in self.value_inputs[reader])
+                    or (loose and self.expected(reader).vocabulary is None)
+                ):
                     have.add(reader)
                     queue.append(reader)
         return have
@@ -140,9 +146,15 @@ class FxIndex:
         the value's origin node.
         """
         for reader in self.readers.get(name, ()):
-            if is_view(self.nodes[reader]) and _same_shape(self.nodes[reader], self.nodes[name]):
+            if self.changes_nothing(self.nodes[reader]):
                 return self.last_alias(reader)
         return name
+
+    def changes_nothing(self, view: FxNode) -> bool:
+        """A view with its argument's shape: its lowering returns the argument."""
+        base = self.nodes.get(view.inputs[0]) if is_view(view) and view.inputs else None
+        same = base is not None and view.shape is not None and view.shape == base.shape
+        return same and packet(view.target) in _MAY_CHANGE_NOTHING
 
     @cached_property
     def _items(self) -> Mapping[str, tuple[str, ...]]:
@@ -169,10 +181,6 @@ class FxIndex:
 
 def _is_symbol(node: FxNode) -> bool:
     return node.annotation is not None and node.annotation.startswith("Sym(")
-
-
-def _same_shape(view: FxNode, base: FxNode) -> bool:
-    return view.shape is not None and view.shape == base.shape and packet(view.target) in _MAY_CHANGE_NOTHING
 
 
 _MAY_CHANGE_NOTHING = frozenset({"expand", "detach", "alias", "reshape", "view", "_unsafe_view", "lift_fresh", "slice"})

@@ -13,7 +13,7 @@ from analyzer.model import KernelCall, KernelDef, OutputCode, Provenance
 
 @dataclass(frozen=True)
 class Kernels:
-    """`origins` maps buffers to FX nodes, `source_ops` FX nodes to pre-grad names."""
+    """`origins` maps buffers to FX nodes, `source_ops` FX nodes to pre-grad names, `recorded` kernels to FX nodes."""
 
     code: OutputCode | None
     provenance: Provenance | None
@@ -22,11 +22,12 @@ class Kernels:
     buffers: Mapping[str, BufferFact]
     source_ops: Mapping[str, tuple[str, ...]]
     traffic: Traffic
+    recorded: Mapping[str, tuple[str, ...]]
 
     def all(self) -> tuple[KernelFact, ...]:
         """One fact per kernel name, in order of first use."""
         names = dict.fromkeys(launch.kernel for launch in self.launches if launch.kernel)
-        called = {call.callee: None for call in self.code.calls()} if self.code else {}
+        called = {call.callee: None for call in self.code.calls() if call.kind != "subgraph"} if self.code else {}
         covered = {call.callee for launch in self.launches for call in launch.calls}
         return tuple(self._fact(name) for name in [*names, *(c for c in called if c not in covered)])
 
@@ -61,7 +62,9 @@ class Kernels:
     def _nodes(
         self, name: str, groups: Sequence[Launch], calls: Sequence[KernelCall], definition: KernelDef | None
     ) -> tuple[tuple[str, ...], Evidence]:
-        """The FX nodes it computes: as provenance says, else as its comment says, else from its groups' bodies."""
+        """The FX nodes it computes: as recorded, else as provenance or its comment says, else from its bodies."""
+        if name in self.recorded:
+            return self.recorded[name], Evidence.CAPTURE
         stated = handled(self.provenance, name, [call.handle for call in calls])
         if stated:
             return stated, Evidence.PROVENANCE

@@ -61,7 +61,7 @@ class _Matcher:
 
     @cached_property
     def calls(self) -> tuple[KernelCall, ...]:
-        return tuple(self.code.calls())
+        return tuple(call for call in self.code.calls() if call.kind != "subgraph")
 
     @cached_property
     def writers(self) -> Mapping[str, list[int]]:
@@ -73,7 +73,7 @@ class _Matcher:
         for step in self.code.steps:
             if isinstance(step, Rename) and step.kind == "reuse":
                 taken_over[step.new] = step.old
-            elif isinstance(step, KernelCall):
+            elif isinstance(step, KernelCall) and step.kind != "subgraph":
                 for buffer in dict.fromkeys(written_by(step, kernels)):
                     for name in _unwritten(buffer, taken_over, found):
                         found[name].append(position)

@@ -14,8 +14,9 @@ from analyzer.model import Dep, DumpBuffer, DumpNode, IrDump, LoopBody
 class Leaf:
     """One buffer and the scheduler node that makes it.
 
-    `loads` are the buffers and graph inputs whose elements it reads; `words` the operations of its body, `constants`
-    its numbers, `root` the operation that produces the stored value (all empty without a body).
+    `loads` are the buffers and graph inputs whose elements it reads (or adds to); `words` the operations of its body, `constants`
+    its numbers, `root` the operation that produces the stored value (all empty without a body);
+    `vague`: some of it is computed by a template, whose operations are not printed.
     """
 
     node: DumpNode
@@ -24,6 +25,7 @@ class Leaf:
     words: Counter[str]
     constants: Counter[float]
     root: str | None
+    vague: bool = False
 
     @property
     def name(self) -> str:
@@ -34,6 +36,16 @@ class Leaf:
     def is_extern(self) -> bool:
         """Computed by a library kernel, a fallback op or a template, not by a loop body."""
         return self.node.body is None
+
+    @property
+    def computes(self) -> bool:
+        """More than a copy: a body that only loads and stores makes no new value."""
+        return bool(self.words) or self.vague
+
+    @property
+    def is_partial(self) -> bool:
+        """A matmul template or packed matmul, whose bias or epilogue a loop body may add afterwards."""
+        return any("Template" in inner or inner == "MKLPackedLinear" for inner in self.node.inner)
 
 
 def leaves_of(dump: IrDump) -> tuple[Leaf, ...]:
@@ -48,7 +60,8 @@ def _leaves(node: DumpNode) -> Iterator[Leaf]:
     constants = constants_of(body) if body else Counter()
     root = root_of(body) if body else None
     for buffer in node.buffers:
-        yield Leaf(node, buffer, loads - {buffer.name}, words, constants, root)
+        touched = loads | set(buffer.mutations) if body else loads
+        yield Leaf(node, buffer, touched - {buffer.name}, words, constants, root)
 
 
 def _loads(body: LoopBody) -> frozenset[str]:

@@ -43,14 +43,15 @@ class Memory:
             mentioned=frozenset(name for call in calls for name in call.buffers if name),
         )
 
-    def home(self, buffer: DumpBuffer, mutated: tuple[str, ...] = ()) -> Home:
-        """Storage of one buffer. `mutated` are the buffers or inputs that it writes into."""
-        shared = self._shared(buffer, mutated)
-        if buffer.layout is not None and buffer.layout.kind in _NO_TENSOR and not mutated:
+    def home(self, buffer: DumpBuffer) -> Home:
+        """Storage of one buffer."""
+        kind = buffer.layout.kind if buffer.layout is not None else ""
+        shared = self._shared(buffer)
+        if kind in _NO_TENSOR and not buffer.mutations:
             return Home(Storage.NONE)
         if buffer.name in self.returned:
             return Home(Storage.OUTPUT, shared)
-        if mutated or buffer.aliases:
+        if buffer.mutations or buffer.aliases or kind.startswith("MutationLayout"):
             return Home(Storage.ALIAS, shared)
         if (rename := self.renamed.get(buffer.name)) is not None:
             return Home(_RENAMES.get(rename.kind, Storage.ALIAS), shared)
@@ -58,11 +59,11 @@ class Memory:
             return Home(Storage.ALLOCATED)
         return Home(Storage.REMOVED)
 
-    def _shared(self, buffer: DumpBuffer, mutated: tuple[str, ...]) -> str | None:
+    def _shared(self, buffer: DumpBuffer) -> str | None:
         rename = self.renamed.get(buffer.name)
         if rename is not None and rename.kind != "item":
             return rename.old
-        return next(iter(mutated or buffer.aliases), None)
+        return next(iter(buffer.mutations or buffer.aliases), None)
 
 
 _RENAMES = {"reuse": Storage.REUSED, "item": Storage.ALLOCATED, "alias": Storage.ALIAS, "view": Storage.ALIAS}

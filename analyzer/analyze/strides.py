@@ -18,11 +18,21 @@ from analyzer.model import FxNode, Layout, LoopBody
 
 @dataclass(frozen=True, slots=True)
 class Strided:
-    """Where elements lie: sizes and strides in elements, and the position of the first one."""
+    """Where elements lie: sizes and strides in elements, and the position of the first one.
+
+    A stride is None where a reshape has folded dimensions that no single stride describes; the offset is still right.
+    """
 
     size: tuple[int, ...]
-    stride: tuple[int, ...]
+    stride: tuple[int | None, ...]
     offset: int = 0
+
+    def moved(self, dim: int, steps: int) -> int:
+        """The offset after some steps along a dimension. Raises ValueError where its stride is not known."""
+        stride = self.stride[dim]
+        if stride is None and steps:
+            raise ValueError(dim)
+        return self.offset + steps * (stride or 0)
 
 
 def load_offsets(body: LoopBody, buffer: str) -> frozenset[int]:
@@ -97,7 +107,7 @@ def _integers(node: FxNode, position: int) -> list[int]:
 
 def _select(x: Strided, node: FxNode) -> Strided:
     dim, index = _argument(node, 1) % len(x.size), _argument(node, 2)
-    offset = x.offset + (index + x.size[dim] if index < 0 else index) * x.stride[dim]
+    offset = x.moved(dim, index + x.size[dim] if index < 0 else index)
     return Strided(x.size[:dim] + x.size[dim + 1 :], x.stride[:dim] + x.stride[dim + 1 :], offset)
 
 
@@ -105,9 +115,17 @@ def _slice(x: Strided, node: FxNode) -> Strided:
     dim, start = _argument(node, 1, "0") % len(x.size), _argument(node, 2, "0")
     step = _argument(node, 4, "1")
     begin = start + x.size[dim] if start < 0 else min(start, x.size[dim])
-    shape = tuple(d for d in node.shape or () if isinstance(d, int))
-    stride = (*x.stride[:dim], x.stride[dim] * step, *x.stride[dim + 1 :])
-    return Strided(shape, stride, x.offset + begin * x.stride[dim])
+    inner = x.stride[dim]
+    stride = (*x.stride[:dim], None if inner is None else inner * step, *x.stride[dim + 1 :])
+    return Strided(_shape(node), stride, x.moved(dim, begin))
+
+
+def _shape(node: FxNode) -> tuple[int, ...]:
+    """The node's own sizes. Raises ValueError where one is symbolic or unknown."""
+    sizes = tuple(d for d in node.shape or () if isinstance(d, int))
+    if node.shape is None or len(sizes) != len(node.shape):
+        raise ValueError(node.name)
+    return sizes
 
 
 def _permute(x: Strided, node: FxNode) -> Strided:
@@ -136,38 +154,42 @@ def _squeeze(x: Strided, node: FxNode) -> Strided:
 
 
 def _expand(x: Strided, node: FxNode) -> Strided:
-    shape = tuple(d for d in node.shape or () if isinstance(d, int))
+    shape = _shape(node)
     pairs = zip_longest(reversed(shape), reversed(x.size), reversed(x.stride), fillvalue=1)
     strides = [stride if old == new else 0 for new, old, stride in pairs]
     return Strided(shape, tuple(reversed(strides)), x.offset)
 
 
 def _view(x: Strided, node: FxNode) -> Strided:
-    """Splits and merges dimensions as a copy-free view must; a reshape that needs a copy raises ValueError."""
-    shape = tuple(d for d in node.shape or () if isinstance(d, int))
+    """Splits and merges dimensions; where no strides describe the result, they become unknown."""
+    shape = _shape(node)
+    return Strided(shape, _restrided(x, shape) or (None,) * len(shape), x.offset)
+
+
+def _restrided(x: Strided, shape: tuple[int, ...]) -> tuple[int | None, ...] | None:
     runs = _runs(x)
-    strides: list[int] = []
+    strides: list[int | None] = []
     for size in reversed(shape):
-        while runs and runs[-1][0] == 1 and size != 1:
-            runs.pop()
         if size == 1:
             strides.append(0)
             continue
-        extent, step = runs.pop() if runs else (1, 0)
-        if extent % size:
-            raise ValueError(node.name)
+        while runs and runs[-1][0] == 1:
+            runs.pop()
+        extent, step = runs.pop() if runs else (1, None)
+        if step is None or extent % size:
+            return None
         strides.append(step)
         runs.append((extent // size, step * size))
-    return Strided(shape, tuple(reversed(strides)), x.offset)
+    return tuple(reversed(strides))
 
 
-def _runs(x: Strided) -> list[tuple[int, int]]:
+def _runs(x: Strided) -> list[tuple[int, int | None]]:
     """Neighbouring dimensions that lie densely in one another, merged: (elements, innermost stride)."""
-    runs: list[tuple[int, int]] = []
+    runs: list[tuple[int, int | None]] = []
     for size, stride in zip(x.size, x.stride, strict=True):
         if size == 1:
             continue
-        if runs and runs[-1][1] == size * stride:
+        if runs and stride is not None and runs[-1][1] == size * stride:
             runs[-1] = (runs[-1][0] * size, stride)
         else:
             runs.append((size, stride))

@@ -26,7 +26,7 @@ _SILENT = frozenset(
     ["load", "store", "store_reduction", "constant", "get_index", "getitem", "set_indirect", "check_bounds", "index_expr", "to_dtype", "masked", "return", "masked_subblock", "load_seed", "identity", "to_dtype_bitcast", "partial_accumulate"]
 )
 
-_SAME = {"truediv": "mul", "square": "mul", "logical_and": "mul", "bitwise_and": "mul", "reciprocal": "mul", "and_": "mul"}
+_SAME = {"truediv": "mul", "square": "mul", "logical_and": "mul", "bitwise_and": "mul", "reciprocal": "mul", "and_": "mul", "randn": "rand"}
 """Operations that Inductor writes for one another, and the name that stands for them here."""
 
 _PLAIN = frozenset(
@@ -65,9 +65,16 @@ _VOCABULARIES = {
     "var": frozenset({"mul", "sub", "add", "reduction:sum", *_WELFORD}),
     "sum": frozenset({"add", "reduction:sum"}),
     "mean": frozenset({"add", "mul", "reduction:sum"}),
+    **dict.fromkeys("mm bmm addmm baddbmm".split(), frozenset({"mul", "add", "fma", "reduction:sum"})),
     "clamp": frozenset({"maximum", "minimum"}),
     "fma": frozenset({"add", "mul", "fma"}),
 }
+
+_NEEDED = {
+    "var": _VARIANCE,
+    **dict.fromkeys("mm bmm addmm baddbmm".split(), frozenset({"mul", "reduction:sum"})),
+}
+"""Of an open vocabulary, words of which at least one must be there."""
 
 _ITEM_ROOTS: dict[tuple[str, int], frozenset[str]] = {
     ("var_mean", 0): frozenset({"mul"}),
@@ -154,8 +161,8 @@ def expectation(node: FxNode, parent: FxNode | None = None) -> Expectation:
     name = packet(node.target)
     if parent is not None and packet(parent.target) == "var_mean" and item_index(node) == 0:
         return Expectation(vocabulary=frozenset({"sub", "mul"}), any_of=_VARIANCE)
-    if name == "var":
-        return Expectation(vocabulary=_VOCABULARIES[name], any_of=_VARIANCE)
+    if name in _NEEDED:
+        return Expectation(vocabulary=_VOCABULARIES[name], any_of=_NEEDED[name])
     if parent is not None and is_foreach(parent):
         word = name_of_foreach(parent)
         return Expectation(Counter({_RENAMED.get(word, _SAME.get(word, word)): 1}) if word in _PLAIN | _RENAMED.keys() else Counter(), None)

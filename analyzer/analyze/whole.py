@@ -14,11 +14,13 @@ from analyzer.analyze.kernels import Kernels, handled
 from analyzer.analyze.launches import Launch, launches
 from analyzer.analyze.leaves import Leaf, leaves_of
 from analyzer.analyze.owners import Owners, find_owners
+from analyzer.analyze.recorded import Recorded, recorded
 from analyzer.analyze.storage import Home, Memory
 from analyzer.analyze.summary import summarize
 from analyzer.analyze.traffic import Traffic, storage_bytes
 from analyzer.facts import BufferFact, Evidence, GraphFacts, GroupFact, KernelFact, NodeFact, Storage
 from analyzer.model import CompiledGraph, IrDump, Layout, OutputCode, SourceComment
+from analyzer.version import at_least
 
 
 def analyze(graph: CompiledGraph) -> GraphFacts:
@@ -48,7 +50,9 @@ class _Analysis:
 
     @cached_property
     def launches(self) -> tuple[Launch, ...]:
-        return launches(self.graph.post, self.graph.code) if self.graph.post else ()
+        found = launches(self.graph.post, self.graph.code) if self.graph.post else ()
+        known = self.recorded.kernel_of if self.recorded else {}
+        return tuple(replace(launch, kernel=known.get(launch.group.name, launch.kernel)) for launch in found)
 
     @cached_property
     def launch_of(self) -> Mapping[str, Launch]:
@@ -87,12 +91,23 @@ class _Analysis:
         return frozenset(n for n, launch in self.launch_of.items() if all(shared[c] == 1 for c in launch.calls))
 
     @cached_property
+    def recorded(self) -> Recorded | None:
+        return recorded(self.graph.sidecar)
+
+    @cached_property
     def owners(self) -> Owners:
+        """From the sidecar; of library calls without a value of their own, alignment adds which node they are."""
+        aligned = self._aligned_owners()
+        return replace(self.recorded.owners(), implements=aligned.implements) if self.recorded else aligned
+
+    def _aligned_owners(self) -> Owners:
         return find_owners(self.graph, self.fx, self.leaves, self.launches, self.computed)
 
     @cached_property
     def bodies(self) -> Bodies:
-        return find_bodies(self.fx, self.leaves, self.owners, self.computed, self.alone)
+        version = self.graph.runnable.torch_version if self.graph.runnable else None
+        with_views = version is None or at_least(version, (2, 6))
+        return find_bodies(self.fx, self.leaves, self.owners, self.computed, self.alone, with_views)
 
     # ---------------------------------------------------------------------------------------------------------- facts
 
@@ -109,6 +124,7 @@ class _Analysis:
         name, launch = leaf.name, self.launch_of.get(leaf.name)
         home = self._home(leaf)
         owner = self.owners.node.get(name)
+        recorded = self.recorded.buffers.get(name) if self.recorded else None
         return BufferFact(
             name=name,
             operation=leaf.node.name,
@@ -116,7 +132,7 @@ class _Analysis:
             layout=leaf.buffer.layout,
             bytes=storage_bytes(leaf.buffer.layout) if leaf.buffer.layout else None,
             fx_node=owner,
-            origins=self.bodies.origins(name, self.fx),
+            origins=recorded.origins if recorded else self.bodies.origins(name, self.fx),
             users=tuple(user.name for user in leaf.buffer.users),
             storage=home.storage,
             shares_memory_with=home.shares_with,
@@ -124,6 +140,7 @@ class _Analysis:
             kernel=launch.kernel if launch else None,
             evidence=self.owners.evidence.get(name, Evidence.NONE),
             reason=self.owners.reasons.get(name) if owner is None else home.reason,
+            rule=recorded.realized_by.because if recorded and recorded.realized_by else None,
         )
 
     @cached_property
@@ -132,6 +149,9 @@ class _Analysis:
         return Memory.of(code) if code is not None and code.steps else None
 
     def _home(self, leaf: Leaf) -> Home:
+        home = self.recorded.home(leaf.name) if self.recorded else None
+        if home is not None:
+            return home
         if self.memory is None:
             return Home(Storage.UNKNOWN, None, "no output code says where it lives")
         return self.memory.home(leaf.buffer)
@@ -152,7 +172,8 @@ class _Analysis:
         removed = frozenset(name for name, fact in buffers.items() if fact.storage == Storage.REMOVED)
         traffic = Traffic(self._layouts(), removed)
         code, provenance = self.graph.code, self.graph.provenance
-        return Kernels(code, provenance, self.launches, origins, buffers, self.source_ops, traffic).all()
+        exact = self.recorded.kernel_origins if self.recorded else {}
+        return Kernels(code, provenance, self.launches, origins, buffers, self.source_ops, traffic, exact).all()
 
     def _layouts(self) -> Mapping[str, Layout]:
         """Layouts of buffers and of the graph inputs that loops read."""

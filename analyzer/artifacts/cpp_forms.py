@@ -36,7 +36,7 @@ ASSIGN = re.compile(
     r"(?:(?:auto|decltype\(auto\)|at::Tensor|(?:RAII)?AtenTensorHandle) )?(?P<name>\w+) = (?P<value>.+)$", re.DOTALL
 )
 SCALAR = re.compile(
-    r"(?:const |static |constexpr )*(?:auto|int64_t|int32_t|double|float|bool|uint\w+|Grid|CUstream|cudaStream_t) \w+ = "
+    r"(?:const |static |constexpr )*(?:auto|u?int\d+_t|double|float|bool|Grid|CUstream|cudaStream_t) \w+ = "
     r"|RAIIAtenTensorHandle \w+ = scalar_to_tensor_handle\("
 )
 POINTER = re.compile(r"(?:CUdeviceptr|void\s?\*|auto\*?) (?P<name>\w+) = (?P<value>.*(?:data_ptr|get_data_ptr).*)$")

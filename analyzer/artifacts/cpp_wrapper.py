@@ -16,6 +16,7 @@ from analyzer.artifacts.triton_kernel import triton_anatomy
 from analyzer.model import KernelDef, Layout, Location, OutputCode, Problem, artifact_of
 
 _EMBEDDED = re.compile(r"^cpp_wrapper_src = \(?\s*[rR]?(?P<quote>'''|\"\"\")", re.MULTILINE)
+_RUNTIME = re.compile(r"^#include <torch/csrc/inductor/aoti_(?:include/|runtime/interface)", re.MULTILINE)
 _ENTRY = re.compile(
     r"^(?:void (?:inductor_entry_impl|AOTInductorModel::run_impl)|std::vector<at::Tensor> inductor_entry_cpp)\(", re.M
 )
@@ -31,7 +32,7 @@ _BODY = re.compile(r"\s*(?:noexcept\s*)?\{")
 
 def recognizes(text: str) -> bool:
     """Whether a text is a C++ wrapper, bare or inside Python."""
-    return bool(_EMBEDDED.search(text) or _ENTRY.search(text))
+    return bool(_EMBEDDED.search(text) or _RUNTIME.search(text) or _ENTRY.search(text))
 
 
 def parse(text: str, source: str, input_layouts: Mapping[str, Layout], aot_id: str | None) -> OutputCode:

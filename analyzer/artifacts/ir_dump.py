@@ -48,7 +48,7 @@ def _parse(text: str, source: str, read: NodeReader) -> IrDump:
         if not dump.artifact.problems or not paste.needs_cleaning(text):
             return dump
     dumps = paste.clean_dumps(text)
-    wanted = _wanted(dumps, source)
+    wanted = paste.choose(dumps, _kind(source))
     dump = _read_dump(wanted.text, source, read)
     others = (other for other in dumps if other is not wanted)
     problems = dump.artifact.problems + tuple(_left_out(other, source) for other in others)
@@ -161,15 +161,16 @@ def _foreign(text: str, source: str, first: Chunk) -> Artifact:
     )
 
 
-def _wanted(dumps: tuple[paste.PastedDump, ...], source: str) -> paste.PastedDump:
+def _kind(source: str) -> str | None:
+    """Which of the two dumps a file of this name holds."""
     file = source.replace("\\", "/").rpartition("/")[2]
-    kind = next((kind for kind in ("post", "pre") if kind in file), None)
-    return next((dump for dump in dumps if dump.kind == kind), dumps[0])
+    return next((kind for kind in ("post", "pre") if kind in file), None)
 
 
 def _left_out(dump: paste.PastedDump, source: str) -> Problem:
-    title = {"pre": "pre-fusion ", "post": "post-fusion "}.get(dump.kind or "", "")
-    message = f"expected one dump, found a {title}dump of its own; it was not read"
+    message = (
+        f"expected one dump, found a {dump.kind}-fusion dump of its own; it was not read" if dump.kind else _HEADER
+    )
     excerpt = next((line for line in dump.lines if line.strip()), "")[:_LONGEST_EXCERPT]
     return Problem(Location(source, dump.first_line), message, excerpt, count_lines("\n".join(dump.lines)))
 

@@ -67,7 +67,7 @@ class _Nesting:
         if item.node is None:
             self._damage()
         if chunk.name is not None:
-            self._open.append(_Open(chunk.name, item.place, item.node, [chunk], item.node is None))
+            self._open.append(_Open(chunk.name, item.place, item.node, [chunk] if item.node else [], item.node is None))
 
     def close(self, depth: int) -> None:
         """Finish all but the outermost `depth` open nodes."""

@@ -22,7 +22,6 @@ from analyzer.artifacts.shapes import (
     filler,
     has_holes,
     holes_of,
-    same_shape_key,
     shape_of,
     split_numbers,
 )
@@ -50,6 +49,7 @@ class _Template:
         return bool(self.some(numbers) == self.others(numbers))
 
 
+_SEEN_ONCE = _Template(lambda _numbers, _file, _line: None, lambda _numbers: None, lambda _numbers: None)
 _templates: dict[str, _Template | None] = {}
 
 
@@ -69,11 +69,19 @@ def _moved(place: Location | None, file: str, line: int) -> Location | None:
 
 
 def read_by_shape(text: str, file: str, line: int) -> DumpNode:
-    """The same record, from the template of the node's shape; a text that fits none goes through the grammar."""
+    """The same record, from its entries, and from the node's shape once that is seen again.
+
+    What fits no shape goes through the grammar as it is, which then says where and why.
+    """
     key, numbers = split_numbers(text)
     if len(numbers) >= HOLES or has_holes(text):
         return read_plain(text, file, line)
-    template = _templates[key] if key in _templates else _remember(key, _template(text))
+    if key not in _templates:
+        _remember(key, _SEEN_ONCE)
+        return _read_entries(text, file, line) or read_plain(text, file, line)
+    template = _templates[key]
+    if template is _SEEN_ONCE:
+        template = _remember(key, _template(text))
     if template is None or not template.fits(numbers):
         return read_plain(text, file, line)
     node: DumpNode = template.fill(numbers, file, line)
@@ -87,14 +95,18 @@ def _remember(key: str, template: _Template | None) -> _Template | None:
     return template
 
 
+def _read_entries(text: str, file: str, line: int) -> DumpNode | None:
+    node, same = assemble(text, _piece, file, line) or (None, [])
+    return node if all(name == owner for name, owner in same) else None
+
+
 def _template(text: str) -> _Template | None:
-    """None for a shape that does not parse: the plain reader then says where and why."""
     shape = shape_of(text)
     try:
-        node, same = assemble(shape, _piece) or _build("node", shape)
+        node, same = assemble(shape, _piece, "", 0) or _build("node", shape)
     except BadNodeError:
         return None
-    if not all(same_shape_key(name) == same_shape_key(owner) for name, owner in same):
+    if not all(split_numbers(name)[0] == split_numbers(owner)[0] for name, owner in same):
         return None
     pairs = {pair for name, owner in same for pair in zip(holes_of(name), holes_of(owner), strict=True)}
     return _Template(filler(node), _picker([one for one, _ in pairs]), _picker([other for _, other in pairs]))

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 # The end of a header's line. That `: CLASS(` is rare is what makes the scan cheap; its name is checked afterwards.
-_CLASSES = re.compile(r": [A-Za-z_][\w.]*\([\w.,]*\)[ \t]*(?=\n|\Z)")
+_CLASSES = re.compile(r": _*[A-Z]\w*\([\w.,]*\)[ \t]*(?=\n|\Z)")
 _NAME = re.compile(r"[ \t]*(\w+)")
 _MEMBER_OF = re.compile(r"[ \t]*(\w+)\.snodes\[\d+\] =[ \t]*")
 # Inside the text between two headers: where something that is no part of the first node may begin.

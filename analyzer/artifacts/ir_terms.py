@@ -9,6 +9,7 @@ from lark import Token
 from lark.visitors import Transformer_NonRecursive
 
 _Result = TypeVar("_Result")
+_DEEPEST = 100
 
 
 class NodeError(Exception):
@@ -32,6 +33,7 @@ class Term:
     head: str = ""
     items: tuple[Item, ...] | None = None
     quoted: bool = False
+    depth: int = 0
 
     def values(self) -> tuple[Term, ...]:
         """The positional items."""
@@ -56,10 +58,11 @@ class Bracket(NamedTuple):
     start: int
     end: int
     items: tuple[Item, ...]
+    depth: int = 1
 
 
 class TermBuilder(Transformer_NonRecursive[Token, _Result]):
-    """Builds terms; expressions keep their text. Brackets may nest as deeply as they like."""
+    """Builds terms; expressions keep their text."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -72,9 +75,10 @@ class TermBuilder(Transformer_NonRecursive[Token, _Result]):
             quoted = first.type == "STRING"
             return Term(first[1:-1] if quoted else str(first), start_of(first), quoted=quoted)
         text = self._slice(_start(first), _end(last))
+        depth = max((child.depth for child in children if isinstance(child, Bracket)), default=0)
         if isinstance(last, Token):
-            return Term(text, _start(first))
-        return Term(text, _start(first), self._slice(_start(first), last.start), last.items)
+            return Term(text, _start(first), depth=depth)
+        return Term(text, _start(first), self._slice(_start(first), last.start), last.items, depth=depth)
 
     def group(self, children: list[Token | Item | Term]) -> Bracket:
         """A bracket and its items."""
@@ -83,7 +87,10 @@ class TermBuilder(Transformer_NonRecursive[Token, _Result]):
         assert isinstance(closing, Token)
         parts = (child for child in children if not isinstance(child, Token))
         items = tuple(part if isinstance(part, Item) else Item(part) for part in parts)
-        return Bracket(_start(opening), _end(closing), items)
+        depth = 1 + max((item.value.depth for item in items), default=0)
+        if depth > _DEEPEST:
+            raise NodeError(_start(opening), f"expected brackets that nest at most {_DEEPEST} deep")
+        return Bracket(_start(opening), _end(closing), items, depth)
 
     def sequence(self, children: list[Token | Item | Term]) -> Term:
         """The list of an attribute."""

@@ -1,4 +1,4 @@
-"""A node's shape put together from the shapes of its entries: few lines of a dump are new, even where a node is.
+"""A node put together from the shapes of its entries: few lines of a dump are new, even where a node is.
 
 The grammar's own rules parse each piece (an attribute, a buffer, a statement) once; the builder's own methods join the
 records. Whatever does not fall into lines as Inductor prints them is left to the grammar as a whole.
@@ -12,7 +12,7 @@ from typing import Any
 
 from analyzer.artifacts.ir_builder import NodeBuilder, attribute
 from analyzer.artifacts.ir_terms import NodeError
-from analyzer.artifacts.shapes import Filler, filler, holes_in, reshape, same_shape_key
+from analyzer.artifacts.shapes import Filler, filler, shape_of, split_numbers
 from analyzer.model import DumpNode
 
 RULES = ("node", "header", "entry", "buffer", "body_head", "index", "block_head", "statement", "ending")
@@ -34,19 +34,24 @@ class UnparsedError(Exception):
 _pieces: dict[tuple[str, str], Filler] = {}
 
 
-def assemble(shape: str, parse: PieceParser) -> tuple[DumpNode, list[tuple[str, str]]] | None:
-    """The node of a shape and the names in it that must agree; None if it does not fall into pieces."""
+def assemble(text: str, parse: PieceParser, file: str, line: int) -> tuple[DumpNode, list[tuple[str, str]]] | None:
+    """The node of a text or of a shape, and the names in it that must agree; None if it does not fall into pieces.
+
+    `file` and `line` (how many are before the text) go into its places.
+    """
     try:
-        return _Assembly(shape, parse).node()
+        return _Assembly(text, parse, file, line).node()
     except (UnparsedError, NodeError, IndexError):
         return None
 
 
 class _Assembly:
-    """Walks the lines of one shape; an IndexError means that they end too early."""
+    """Walks the lines of one node; an IndexError means that they end too early."""
 
-    def __init__(self, shape: str, parse: PieceParser) -> None:
-        self._lines = shape.split("\n")
+    def __init__(self, text: str, parse: PieceParser, file: str, line: int) -> None:
+        self._lines = text.split("\n")
+        self._file = file
+        self._line = line
         self._at = 0
         self._parse = parse
         self._builder = NodeBuilder("")
@@ -109,16 +114,16 @@ class _Assembly:
         first = self._at
         self._at = first + lines if lines else self._value_end(first)
         text = "\n".join(self._lines[first : self._at])
-        key = rule, same_shape_key(text)
-        fill = _pieces.get(key)
+        key, numbers = split_numbers(text)
+        fill = _pieces.get((rule, key))
         if fill is None:
             if len(_pieces) >= _MOST_PIECES:
                 _pieces.clear()
-            fill = _pieces[key] = self._filler(rule, text)
-        record, same = fill(holes_in(text), "", first)
+            fill = _pieces[rule, key] = self._filler(rule, text)
+        record, same = fill(numbers, self._file, self._line + first)
         self._same += same
         return record
 
     def _filler(self, rule: str, text: str) -> Filler:
-        record, same = self._parse(rule, reshape(text))
+        record, same = self._parse(rule, shape_of(text))
         return filler((record, tuple((name, str(owner)) for name, owner in same)))

@@ -39,7 +39,13 @@ class PastedDump:
 
 def clean(text: str) -> str:
     """The first IR dump in a text, without colours, carriage returns, log prefixes, quote marks, banners and fences."""
-    return clean_dumps(text)[0].text if needs_cleaning(text) else text
+    return choose(clean_dumps(text)).text if needs_cleaning(text) else text
+
+
+def choose(dumps: tuple[PastedDump, ...], kind: str | None = None) -> PastedDump:
+    """The first dump of a kind (pre or post), else the first that has a kind at all, else the first."""
+    titled = [dump for dump in dumps if dump.kind]
+    return next((dump for dump in titled if dump.kind == kind), (titled or dumps)[0])
 
 
 def needs_cleaning(text: str) -> bool:
@@ -48,8 +54,8 @@ def needs_cleaning(text: str) -> bool:
 
 
 def holds_controls(text: str) -> bool:
-    """Whether there are characters that Inductor never writes; what else needs cleaning fails to parse anyway."""
-    return not text.isascii() or "\x1b" in text or "\r" in text
+    """Whether there are characters that Inductor hardly writes; what else needs cleaning fails to parse anyway."""
+    return not text.isascii() or "\x1b" in text or "\r" in text or "#" in text
 
 
 def clean_dumps(text: str) -> tuple[PastedDump, ...]:

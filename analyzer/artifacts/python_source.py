@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
+import warnings
 from dataclasses import dataclass, field
 
 _MAX_BAD_LINES = 25
 _BAD_LINE = (SyntaxError, ValueError)
 _TOO_DEEP = (RecursionError, MemoryError)
-_TOP_LEVEL = re.compile(r"[^\s#)\]}]")
+_TOP_LEVEL = re.compile(r"[^\s#)\]}'\"]")
 
 
 @dataclass(slots=True)
@@ -45,11 +46,18 @@ def _cut(line: str, start: int, end: int | None) -> str:
     return line.encode("utf-8", "replace")[start:end].decode("utf-8", "replace")
 
 
+def parse_quietly(code: str) -> list[ast.stmt]:
+    """`ast.parse` without the warnings that foreign code's string escapes would print to the user's terminal."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(code).body
+
+
 def parse_python(code: str) -> PythonSource:
     """Parse all of it; on an error parse top-level chunks one by one and leave out only lines that do not parse."""
     source = PythonSource(code.split("\n"))
     try:
-        source.body = ast.parse(code).body
+        source.body = parse_quietly(code)
     except (*_BAD_LINE, *_TOO_DEEP):
         for start, lines in _chunks(source.lines):
             _parse_chunk(source, start, lines)
@@ -67,7 +75,7 @@ def _parse_chunk(source: PythonSource, start: int, lines: list[str]) -> None:
     failed: set[int] = set()
     while len(failed) < _MAX_BAD_LINES:
         try:
-            body = ast.parse("\n".join(lines)).body
+            body = parse_quietly("\n".join(lines))
         except _TOO_DEEP:
             return _give_up(source, start, lines, "expected Python code without deeply nested parts")
         except _BAD_LINE as error:

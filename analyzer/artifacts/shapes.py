@@ -18,8 +18,8 @@ _FIRST, _LAST = 0x20000, 0x2A6D0
 HOLES = _LAST - _FIRST
 """How many numbers a text may hold to have a shape."""
 
-_DIGITS = re.compile("[0-9]+")
 _HOLE = re.compile(f"[{chr(_FIRST)}-{chr(_LAST)}]")
+_RUN = re.compile(f"[0-9]+|{_HOLE.pattern}")
 _NUMBER = re.compile(f"-?(?:[0-9]+|([{chr(_FIRST)}-{chr(_LAST)}]))")
 # Translating ASCII is an order of magnitude faster than a regular expression.
 _DIGITS_TO_ZERO = dict.fromkeys(b"123456789", "0")
@@ -48,9 +48,12 @@ def number(text: str) -> Size:
 
 
 def split_numbers(text: str) -> tuple[str, Numbers]:
-    """A key that is equal for texts of one shape (every run of digits is a 0 in it), and the runs."""
+    """A key that is equal for texts of one shape (every run of digits is a 0 in it), and the runs.
+
+    Of a shape the letters count as runs: filled in as if they were its numbers, they give the shape's own record.
+    """
     if not text.isascii():
-        return _DIGITS.sub("0", text), tuple(_DIGITS.findall(text))
+        return _RUN.sub("0", text), tuple(_RUN.findall(text))
     key = text.translate(_DIGITS_TO_ZERO)
     while "00" in key:
         key = key.replace("0000", "0").replace("00", "0")
@@ -63,25 +66,9 @@ def has_holes(text: str) -> bool:
 
 
 def shape_of(text: str) -> str:
-    """The text with its i-th run of digits replaced by the i-th letter."""
+    """The text with its i-th run of digits (or letter, of a piece of a shape) replaced by the i-th letter."""
     holes = map(chr, range(_FIRST, _LAST))
-    return _DIGITS.sub(lambda _match: next(holes), text)
-
-
-def same_shape_key(piece: str) -> str:
-    """Equal for pieces of shapes that differ in which numbers they hold."""
-    return _HOLE.sub("0", piece)
-
-
-def holes_in(piece: str) -> Numbers:
-    """The letters of a piece of a shape: filled in as if they were its numbers, they give the piece's own record."""
-    return tuple(_HOLE.findall(piece))
-
-
-def reshape(piece: str) -> str:
-    """A piece of a shape with its letters counted from the first one."""
-    holes = map(chr, range(_FIRST, _LAST))
-    return _HOLE.sub(lambda _match: next(holes), piece)
+    return _RUN.sub(lambda _match: next(holes), text)
 
 
 def holes_of(text: str) -> range:

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from analyzer.artifacts.python_source import parse_quietly
 from analyzer.model import KernelParam
 
 _HEURISTIC = re.compile(
@@ -52,7 +53,7 @@ def _params(source: str, names: tuple[str, ...]) -> tuple[KernelParam, ...]:
 def _arguments(header: str) -> list[tuple[str, str]]:
     """The parameters of `def name(..)` with their annotations; a header that is no Python has none."""
     try:
-        function = ast.parse(f"{header}: pass").body[0]
+        function = parse_quietly(f"{header}: pass")[0]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
     if not isinstance(function, ast.FunctionDef):
@@ -88,7 +89,8 @@ def _dict_after(label: re.Pattern[str], source: str) -> tuple[tuple[str, str], .
         return ()
     text = source[match.end() : _closing(source, match.end())]
     try:
-        return _entries(ast.parse(text.strip() or "{}", mode="eval").body)
+        statement = parse_quietly(text.strip())[0] if text.strip() else None
+        return _entries(statement.value) if isinstance(statement, ast.Expr) else ()
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
 

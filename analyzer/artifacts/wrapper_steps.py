@@ -269,7 +269,7 @@ class WrapperReader:
             return "known"
         tail = _TAIL.search(self.source.tail(statement))
         kind = tail[1] if tail else ("item" if isinstance(value, ast.Subscript) else "view")
-        self.result.steps.append(Rename(new, old, kind, self.scope, self._at(statement)))
+        self.result.steps.append(Rename(new, old, kind, self.scope, self._at(statement), _item_index(value)))
         return "known"
 
     # ------------------------------------------------------------------------------------------------------- calls
@@ -304,3 +304,9 @@ class WrapperReader:
 def _is_list_of_none(value: ast.expr) -> bool:
     """`[None] * 2`, the results of a branch before it runs."""
     return isinstance(value, ast.BinOp) and isinstance(value.left, ast.List)
+
+
+def _item_index(value: ast.expr) -> int | None:
+    """The number in `buf8[0]`."""
+    index = value.slice if isinstance(value, ast.Subscript) else None
+    return index.value if isinstance(index, ast.Constant) and isinstance(index.value, int) else None

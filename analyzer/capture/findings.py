@@ -26,6 +26,11 @@ class Situation:
     graphs: list[Json]
 
     @property
+    def cut_short(self) -> bool:
+        """It did not get to its end, which already explains why something is missing."""
+        return self.timed_out or self.interrupted or self.code != 0
+
+    @property
     def programs(self) -> list[Json]:
         """The hook's records without Inductor's own compile workers."""
         return [record for record in self.records if record.get("role") != "compile_worker"]
@@ -66,7 +71,7 @@ def _compiled(it: Situation) -> Iterator[Finding]:
     if untraced:
         hint = "The program switches trace.enabled off; remove that."
         yield Finding("untraced", f"{_graphs(untraced)} compiled without a debug folder", hint)
-    elif not it.graphs:
+    elif not it.graphs and not it.cut_short:
         yield _nothing(it)
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from analyzer.analyze.targets import is_compute
+from analyzer.artifacts.config_noise import known_default
 from analyzer.effective import full_key
 from analyzer.facts import Fate, GraphFacts, NodeFact
 from analyzer.postconditions.record import Arm, Count, Postcondition, Stage, each, joined
@@ -20,22 +22,17 @@ REALIZE_KNOBS = ("realize_reads_threshold", "realize_opcount_threshold", "realiz
 def count_inlined(arm: Arm) -> Count:
     """Live compute nodes without a buffer of their own."""
     exempt = reads_nothing(arm.facts) | only_origins(arm.facts)
-    judged = [fact for fact in arm.facts.nodes if fact.node.live and fact.name not in exempt and computes(fact)]
+    judged = [fact for fact in arm.facts.nodes if fact.node.live and fact.name not in exempt and is_compute(fact.node)]
     left = tuple(fact.name for fact in judged if fact.fate is Fate.INLINED)
     return Count(left, tuple(fact.name for fact in judged if fact.fate is Fate.UNKNOWN))
 
 
 def only_origins(facts: GraphFacts) -> frozenset[str]:
     """Nodes that are all that some buffer computes: it may stand for a view of the value, and still holds the value."""
-    passive = {fact.name for fact in facts.nodes if fact.fate in (Fate.VIEW, Fate.INPUT, Fate.CONSTANT)}
+    computing = {fact.name for fact in facts.nodes if is_compute(fact.node)}
     loops = (buffer for buffer in facts.buffers if buffer.ir_class == "ComputedBuffer")
-    computed = (tuple(name for name in buffer.origins if name not in passive) for buffer in loops)
-    return frozenset(names[0] for names in computed if len(names) == 1)
-
-
-def computes(fact: NodeFact) -> bool:
-    """Picking one result of several is no computation."""
-    return fact.node.op == "call_function" and not fact.node.target.endswith("getitem")
+    computed = (computing.intersection(buffer.origins) for buffer in loops)
+    return frozenset(name for names in computed if len(names) == 1 for name in names)
 
 
 def reads_nothing(facts: GraphFacts) -> frozenset[str]:
@@ -93,8 +90,10 @@ def _in_force(ablated: Arm, knob: str) -> str | None:
 
 
 def _settings_text(ablated: Arm) -> str:
-    known = [f"{knob} = {value}" for knob in REALIZE_KNOBS if (value := _in_force(ablated, knob)) is not None]
-    return f"{' and '.join(known)} when this graph was compiled." if known else ""
+    values = {knob: _in_force(ablated, knob) for knob in REALIZE_KNOBS}
+    version = ablated.config.torch_version
+    told = [f"{knob} = {it}" for knob, it in values.items() if it and it != known_default(full_key(knob), version)]
+    return f"{' and '.join(told)} when this graph was compiled." if told else ""
 
 
 def _single_user_text(single: tuple[str, ...], users: Mapping[str, tuple[str, ...]]) -> str:
@@ -114,8 +113,8 @@ def _recorded_text(ablated: Arm, name: str) -> str:
     if seen is None or seen.reads is None:
         return ""
     nontrivial = f" ({seen.nontrivial_reads} nontrivial)" if seen.nontrivial_reads is not None else ""
-    ops = f", {seen.ops} ops" if seen.ops is not None else ""
-    return f"Recorded for {name}: {seen.users} users, {seen.reads} reads{nontrivial}{ops}."
+    ops = f", ops: {seen.ops}" if seen.ops is not None else ""
+    return f"Recorded for {name}: users: {seen.users}, reads: {seen.reads}{nontrivial}{ops}."
 
 
 def _op_count_text(ablated: Arm) -> str:

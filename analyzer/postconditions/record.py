@@ -49,6 +49,9 @@ class Count:
         return self.least + len(self.unknown)
 
 
+NOTHING = Count()
+"""Nothing is left, or nothing was counted."""
+
 Measure = Callable[[Arm, Arm], tuple[Count, Count]]
 """Counts in the base and in the ablated arm."""
 

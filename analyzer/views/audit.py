@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rich.console import Console, ConsoleOptions, RenderableType
+from rich.table import Table
 from rich.text import Text
 
-from analyzer.verdict import AuditResult, Citation, GraphAudit, Rung, Verdict
+from analyzer.verdict import AuditResult, Citation, GraphAudit, Verdict
 from analyzer.views.before_after import before_after
 from analyzer.views.next_step import next_step
 from analyzer.views.text import cut, headed, indented, listed, more, plain
@@ -17,8 +19,7 @@ GRAPHS = 5
 CITATIONS = 3
 """Graphs per audit and citations per rung on the first screens; `--full` shows all."""
 
-PARTS = 2
-"""Parts of a cited path that are shown; `--full` shows all."""
+_SENTENCE_END = re.compile(r"(?<=\.) (?=[A-Z])")
 
 _STYLES = {Verdict.EFFECTIVE: "bold green", Verdict.PARTIAL: "bold yellow", Verdict.NO_OPPORTUNITY: "bold yellow"}
 _MEANING = {
@@ -65,40 +66,52 @@ def _verdict(result: AuditResult | GraphAudit) -> Text:
 
 def _graph_lines(graph: GraphAudit, full: bool) -> Iterator[RenderableType]:
     yield headed(f"{plain(graph.name)}: ", _verdict(graph))
-    yield indented(Text(f"Why: {plain(graph.why)}", overflow="fold"))
-    if graph.left_before or graph.left_after:
-        yield indented(Text(_left_text(graph, full), overflow="fold"))
+    yield indented(_why(graph.why))
+    if full and (graph.left_before or graph.left_after):
+        yield indented(Text(_left_text(graph), overflow="fold"))
     if graph.rungs:
         yield Text("")
-        yield from _ladder(graph.rungs, full)
+        yield from _ladder(graph, full)
     if graph.before is not None or graph.after is not None:
         yield Text("")
         yield indented(before_after(graph.before, graph.after))
 
 
-def _left_text(graph: GraphAudit, full: bool) -> str:
+def _why(text: str) -> Table:
+    """The reasons, one sentence a line."""
+    table = Table.grid(padding=(0, 1, 0, 0))
+    table.add_column()
+    table.add_column(overflow="fold")
+    for number, line in enumerate(_SENTENCE_END.split(text)):
+        table.add_row(Text("" if number else "Why:", style="bold"), Text(plain(line)))
+    return table
+
+
+def _left_text(graph: GraphAudit) -> str:
     before, after = len(graph.left_before), len(graph.left_after)
-    names = f" ({listed(graph.left_after, most=8, full=full)})" if graph.left_after else ""
+    names = f" ({listed(graph.left_after, full=True)})" if graph.left_after else ""
     return f"Left to ablate ({plain(graph.counted)}): {before:,} before, {after:,} after{names}"
 
 
-def _ladder(rungs: tuple[Rung, ...], full: bool) -> Iterator[RenderableType]:
-    for rung in rungs:
+def _ladder(graph: GraphAudit, full: bool) -> Iterator[RenderableType]:
+    for rung in graph.rungs:
         mark, style, held = _HELD[rung.held]
         yield indented(headed(f"{mark} ", f"{rung.rung}: {held}", style))
         cited, left = cut(rung.evidence, CITATIONS, full)
-        for line in (*(_citation(citation, full) for citation in cited), *more(left, "citation")):
+        for line in (*(_citation(citation, graph.name, full) for citation in cited), *more(left, "citation")):
             yield indented(indented(indented(line)))
 
 
-def _citation(citation: Citation, full: bool) -> Text:
+def _citation(citation: Citation, graph: str, full: bool) -> Text:
     line = f":{citation.line}" if citation.line is not None else ""
-    file = citation.file if full else _tail(citation.file)
+    file = citation.file if full else _tail(citation.file, graph)
     place = f"{plain(file)}{line}  " if file else ""
     return headed(place, plain(citation.text), "cyan")
 
 
-def _tail(file: str) -> str:
-    """The graph's folder and the file; the folders above are long and equal for every citation."""
-    parts = file.split("/")
-    return file if len(parts) <= PARTS else "/".join(("…", *parts[-PARTS:]))
+def _tail(file: str, graph: str) -> str:
+    """The name alone for a file in the graph's own folder, else with the folder that it is in."""
+    *folders, name = file.split("/")
+    if folders[-1:] == [graph]:
+        return name
+    return file if len(folders) < 2 else f"…/{folders[-1]}/{name}"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -12,6 +13,11 @@ from analyzer.views.text import byte_text
 
 _Value = Callable[[Summary], int | None]
 _Tell = Callable[[int | None], str]
+
+
+def _number(number: int | None) -> str:
+    return "?" if number is None else f"{number:,}"
+
 
 _COUNTS: tuple[tuple[str, _Value], ...] = (
     ("realized values", lambda summary: summary.realized),
@@ -29,23 +35,35 @@ _BYTES: tuple[tuple[str, _Value], ...] = (
     ("written by kernels", lambda summary: summary.bytes_written),
 )
 
+_TABLES: tuple[tuple[tuple[tuple[str, _Value], ...], _Tell], ...] = ((_COUNTS, _number), (_BYTES, byte_text))
+_SAME = "same"
 
-def before_after(before: Summary | None, after: Summary | None) -> Table:
-    """The counts of each arm and their change; `?` where a count is not known, `-` where an arm has no such graph."""
+
+def before_after(before: Summary | None, after: Summary | None) -> RenderableType:
+    """The counts of each arm and their change, or one line when all are equal.
+
+    `?` where a count is not known, `-` where an arm has no such graph.
+    """
+    rows = list(_rows(before, after))
+    if before == after:
+        return Text("Same before and after: " + ", ".join(f"{label} {old}" for label, old, _, _ in rows))
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold underline")
     table.add_column("")
     table.add_column("before", justify="right")
     table.add_column("after", justify="right")
     table.add_column("change")
-    tables: tuple[tuple[tuple[tuple[str, _Value], ...], _Tell], ...] = ((_COUNTS, _number), (_BYTES, byte_text))
-    for rows, tell in tables:
-        for label, value in rows:
+    for label, *told in rows:
+        table.add_row(Text(label), *(Text(text, style="" if told[-1] == _SAME else "bold") for text in told))
+    return table
+
+
+def _rows(before: Summary | None, after: Summary | None) -> Iterator[tuple[str, str, str, str]]:
+    """Label, before, after and change of every count that at least one arm knows."""
+    for labels, tell in _TABLES:
+        for label, value in labels:
             old, new = (value(summary) if summary is not None else None for summary in (before, after))
             if (old, new) != (None, None):
-                change = _change(old, new, tell)
-                told = (_told(old, before, tell), _told(new, after, tell), change)
-                table.add_row(Text(label), *(Text(text, style="" if change == "same" else "bold") for text in told))
-    return table
+                yield label, _told(old, before, tell), _told(new, after, tell), _change(old, new, tell)
 
 
 def _told(number: int | None, summary: Summary | None, tell: _Tell) -> str:
@@ -56,9 +74,5 @@ def _change(old: int | None, new: int | None, tell: _Tell) -> str:
     if old is None or new is None:
         return "not known"
     if old == new:
-        return "same"
+        return _SAME
     return f"{'+' if new > old else '-'}{tell(abs(new - old))}"
-
-
-def _number(number: int | None) -> str:
-    return "?" if number is None else f"{number:,}"

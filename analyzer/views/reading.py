@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
+from rich.console import RenderableType
 from rich.text import Text
 
 from analyzer.facts import Conflict, Evidence, Fate, GraphFacts
 from analyzer.model import Artifact, ArtifactState
-from analyzer.views.text import counted, cut, headed, more, plain, shortened
+from analyzer.views.text import counted, cut, headed, indented, more, plain, shortened
 
 LINES = 5
 """Conflicts, reasons or problems per list on the first screens; `--full` shows all."""
@@ -62,7 +63,7 @@ def _reasons(unknown: Sequence[_Attributed], full: bool) -> Iterator[Text]:
     yield from more(left, "unknown")
 
 
-def reading_lines(facts: GraphFacts, full: bool) -> Iterator[Text]:
+def reading_lines(facts: GraphFacts, full: bool) -> Iterator[RenderableType]:
     """Sources that disagree, then the artifacts: one line for those read whole, one each for the others."""
     shown, left = cut(facts.conflicts, LINES, full)
     for conflict in shown:
@@ -88,7 +89,7 @@ def _conflict_line(conflict: Conflict) -> Text:
     return headed("Conflict: ", said + plain(conflict.other_said), "bold yellow")
 
 
-def _artifact_lines(artifact: Artifact, full: bool) -> Iterator[Text]:
+def _artifact_lines(artifact: Artifact, full: bool) -> Iterator[RenderableType]:
     told = plain(artifact.file)
     if artifact.unparsed_lines:
         told += f", {artifact.unparsed_lines:,} of {counted(artifact.lines, 'line')} not understood"
@@ -97,5 +98,7 @@ def _artifact_lines(artifact: Artifact, full: bool) -> Iterator[Text]:
     yield headed(f"{str(artifact.state).capitalize()}: ", told, "yellow")
     shown, left = cut(artifact.problems, LINES, full)
     for problem in shown:
-        yield Text(f"  {plain(str(problem.location))}: {plain(shortened(problem.message, 200))}")
+        place = str(problem.location)
+        message = plain(problem.message if full else shortened(problem.message, 200))
+        yield indented(Text(f"{plain(place if full else place.rpartition('/')[2])}: {message}", overflow="fold"))
     yield from more(left, "problem")

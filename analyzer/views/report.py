@@ -37,21 +37,21 @@ class ReportView:
             yield from _graph_lines(facts, self.full)
 
 
-def _run_lines(run: Run, graphs: Sequence[GraphFacts]) -> Iterator[Text]:
+def _run_lines(run: Run, graphs: Sequence[GraphFacts]) -> Iterator[RenderableType]:
     torch = f"torch {plain(run.torch_version)}" if run.torch_version else "torch version unknown"
     captured = "captured by inductor-audit" if run.captured else "not captured by inductor-audit"
     cache = f"{run.cache_state} caches" if run.cache_state != CacheState.UNKNOWN else "cache state unknown"
     yield Text(f"Run {plain(run.path)}", style="bold", overflow="fold")
-    yield Text(f"  {mentioned([torch, cache, captured, counted(len(graphs), 'graph')])}")
-    settings = told_settings(graphs)
-    if settings:
-        yield Text(f"  Settings: {plain(', '.join(settings))}", overflow="fold")
-    if run.manifest is not None and run.manifest.ablations:
-        yield Text(f"  Ablated: {plain(', '.join(run.manifest.ablations))}")
+    yield indented(Text(mentioned([torch, cache, captured, counted(len(graphs), "graph")])))
+    ablations = run.manifest.ablations if run.manifest is not None else ()
+    for head, told in (("Settings", told_settings(graphs)), ("Ablated", ablations)):
+        if told:
+            yield indented(headed(f"{head}: ", plain(", ".join(told))))
     for note in run.notes:
-        yield Text(f"  Note: {plain(note)}", style="yellow", overflow="fold")
+        yield indented(headed("Note: ", plain(note), "bold yellow"))
     if graphs and run.cache_state in (CacheState.WARM, CacheState.MIXED):
-        yield Text(f"  Graphs that came from a cache left no folder and are missing below; {COLD_CAPTURE}")
+        missing = "graphs that came from a cache left no folder and are missing below"
+        yield indented(headed("Note: ", f"{missing}; {COLD_CAPTURE}", "bold yellow"))
 
 
 def _graph_lines(facts: GraphFacts, full: bool) -> Iterator[RenderableType]:

@@ -6,8 +6,9 @@ recorder cannot do becomes a note in the sidecar (`notes.py`).
 
 from __future__ import annotations
 
-from inductor_audit_inside import notes, waiting
-from inductor_audit_inside.request import load_request
+import os
+
+from inductor_audit_inside import waiting
 
 PLAN = {
     "torch": "process:on_torch",
@@ -39,7 +40,6 @@ PLAN = {
 
 
 def start() -> None:
-    """Arrange for the hooks; does nothing outside a captured run (no request in the environment)."""
-    with notes.guarded("start"):
-        if load_request() is not None:
-            waiting.after_import(PLAN)
+    """Arrange for the hooks; does nothing outside a captured run. Imports as little as possible: see `waiting.py`."""
+    if os.environ.get("INDUCTOR_AUDIT_REQUEST"):
+        waiting.after_import(PLAN)

@@ -13,6 +13,9 @@ from inductor_audit_inside.notes import guarded
 from inductor_audit_inside.store import current, debug_folder, forget_codegen, record_of, save
 from inductor_audit_inside.wrap import after, around, before
 
+_generating: list[Any] = []
+"""Graphs whose code is being generated, the outermost first: branches are generated within their parent."""
+
 
 def watch_graph(module: ModuleType) -> None:
     """Switches of lowering go below the recorders, so that these see what the switches did."""
@@ -51,21 +54,24 @@ def _recording_codegen(original: Callable[..., Any]) -> Callable[..., Any]:
     def recorded(self: Any, *args: Any, **kwargs: Any) -> Any:
         with guarded("codegen"):
             forget_codegen(record_of(self))
-            record_of(self)["parent"] = _name(args[0] if args else kwargs.get("parent_graph"))
+            record_of(self)["parent"] = _name(_generating[-1]) if _generating else None
+        _generating.append(self)
         try:
             result = original(self, *args, **kwargs)
         except BaseException as error:
             _close(self, error)
             raise
+        finally:
+            _generating.pop()
         _close(self, None)
         return result
 
     return recorded
 
 
-def _name(graph: Any) -> str | None:
-    """A graph's name; the outermost one has none of its own and is called by what the debug folder is called."""
-    return None if graph is None else str(getattr(graph, "name", None) or "")
+def _name(graph: Any) -> str:
+    """A graph's name; the outermost one has none."""
+    return str(getattr(graph, "name", None) or "")
 
 
 def _open(graph: Any) -> None:

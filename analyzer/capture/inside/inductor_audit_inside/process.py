@@ -38,7 +38,7 @@ def _after_fork() -> None:
 
 def on_graph(folder: str | None, record: dict[str, Any]) -> None:
     """A graph has been compiled, or has failed to."""
-    if not record["parent"] and record["parent"] != "":
+    if record["parent"] is None:
         entry = {"folder": folder, "complete": record["complete"], "failure": record["failure"]}
         _graphs[:] = [known for known in _graphs if folder is None or known["folder"] != folder]
         _graphs.append(entry)

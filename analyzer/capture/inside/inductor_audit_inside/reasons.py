@@ -99,7 +99,7 @@ def on_buffer(name: Any, graph: Any, buffer: Any, *_: Any, **__: Any) -> None:
     record_of(graph)["births"][str(name)] = {
         "rule": rule,
         "node": getattr(node, "name", None),
-        "site": _site(stack),
+        "site": None if rule == "ablation" else _site(stack),
         **details,
     }
 

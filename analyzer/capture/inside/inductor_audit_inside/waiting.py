@@ -1,20 +1,23 @@
-"""An import hook: call a function of this package once a module of torch has been imported, without importing it."""
+"""An import hook: call a function of this package once a module of torch has been imported, without importing it.
+
+Loaded at the start of every Python process of a command, so it leaves the standard library's slower modules (typing,
+contextlib, json) to the processes that do import torch.
+"""
 
 from __future__ import annotations
 
-import importlib
 import sys
-from collections.abc import Sequence
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
-from types import ModuleType
-from typing import Any
 
-from inductor_audit_inside.notes import guarded
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+    from typing import Any
 
 
-class _Waiting(MetaPathFinder):
-    """Answers only for the modules of the plan; every other import costs one dictionary look-up."""
+class _Waiting:
+    """A meta path finder for the modules of the plan alone; every other import costs one dictionary look-up."""
 
     def __init__(self, plan: dict[str, str]) -> None:
         self.plan = plan
@@ -27,11 +30,11 @@ class _Waiting(MetaPathFinder):
         action = self.plan.pop(fullname)
         spec = _found_by_others(self, fullname, path, target)
         if spec is not None and spec.loader is not None:
-            spec.loader = _Announcing(spec.loader, action)
+            spec.loader = _Announcing(spec.loader, action)  # type: ignore[assignment]
         return spec
 
 
-class _Announcing(Loader):
+class _Announcing:
     """The real loader, followed by our action; the module keeps no trace of it."""
 
     def __init__(self, real: Any, action: str) -> None:
@@ -54,13 +57,17 @@ class _Announcing(Loader):
 
 def perform(action: str, module: ModuleType) -> None:
     """Run `module of this package:function` on an imported module of torch."""
+    import importlib
+
+    from inductor_audit_inside.notes import guarded
+
     with guarded(f"hook {module.__name__}"):
         where, function = action.split(":")
         getattr(importlib.import_module(f"inductor_audit_inside.{where}"), function)(module)
 
 
 def _found_by_others(
-    me: MetaPathFinder, fullname: str, path: Sequence[str] | None, target: ModuleType | None
+    me: _Waiting, fullname: str, path: Sequence[str] | None, target: ModuleType | None
 ) -> ModuleSpec | None:
     for finder in sys.meta_path:
         find = getattr(finder, "find_spec", None)
