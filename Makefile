@@ -48,6 +48,7 @@ lint: $(READY) ## Check format, style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	cd analyzer/capture/inside && $(BIN)/mypy --config-file $(CURDIR)/pyproject.toml -p inductor_audit_inside
 
 check: lint test ## Everything that must hold before a commit
 

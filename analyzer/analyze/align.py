@@ -151,9 +151,10 @@ class Aligner:
             return False
         if name not in self.allowed.get(leaf.name, {name}) or (is_view(node) and leaf.name not in self.returned):
             return False
-        if writes_into(node, leaf.buffer.mutations) != bool(leaf.buffer.mutations) or (is_getitem(node) and is_view(self.fx.parent(node) or node)):
+        parent = self.fx.parent(node)
+        if writes_into(parent or node, leaf.buffer.mutations) != bool(leaf.buffer.mutations) or (is_getitem(node) and is_view(parent or node)):
             return False
-        wanted = roots(node, self.fx.parent(node)) if not is_view(node) else None
+        wanted = roots(node, parent) if not is_view(node) else None
         return fits(node, leaf.buffer.layout) and (wanted is None or leaf.root is None or leaf.root in wanted)
 
     def _cost(self, name: str, values: Collection[str], leaf: Leaf) -> Cost | None:

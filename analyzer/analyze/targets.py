@@ -17,6 +17,9 @@ VIEWS = frozenset(
 )
 """Targets that compute nothing: they only change sizes, strides or offset."""
 
+MATMULS = frozenset("mm bmm addmm baddbmm _int_mm _scaled_mm".split())
+"""Targets whose lowering realizes its arguments and passes them on as they are."""
+
 VALUES_IGNORED = frozenset(
     ["empty_like", "empty", "full", "full_like", "new_empty", "new_full", "new_ones", "new_zeros", "ones_like", "zeros_like", "rand_like", "randn_like", "zeros", "ones", "arange", "iota", "empty_strided", "new_empty_strided", "empty_permuted"]
 )
@@ -65,14 +68,14 @@ _VOCABULARIES = {
     "var": frozenset({"mul", "sub", "add", "reduction:sum", *_WELFORD}),
     "sum": frozenset({"add", "reduction:sum"}),
     "mean": frozenset({"add", "mul", "reduction:sum"}),
-    **dict.fromkeys("mm bmm addmm baddbmm".split(), frozenset({"mul", "add", "fma", "reduction:sum"})),
+    **dict.fromkeys(MATMULS, frozenset({"mul", "add", "fma", "reduction:sum"})),
     "clamp": frozenset({"maximum", "minimum"}),
     "fma": frozenset({"add", "mul", "fma"}),
 }
 
 _NEEDED = {
     "var": _VARIANCE,
-    **dict.fromkeys("mm bmm addmm baddbmm".split(), frozenset({"mul", "reduction:sum"})),
+    **dict.fromkeys(MATMULS, frozenset({"mul", "reduction:sum"})),
 }
 """Of an open vocabulary, words of which at least one must be there."""
 

@@ -18,17 +18,12 @@ from analyzer.artifacts.fx_liveness import live_names, users_of
 from analyzer.artifacts.fx_statement import Operation, StatementError, mentions, operation, parse_expression, split_line
 from analyzer.model import Artifact, FxGraph, FxNode, Location, Problem, SourceSite, artifact_of
 
-_CLASS = re.compile(r"(?P<indent>\s*)(?:\S+\s+)?class\s+(?P<name>\S+)\(.*\):\s*")
-_DEF = re.compile(r"(?P<indent>\s*)def\s+\w+\(")
-_FILLER = re.compile(
-    r"\s*(?:TRACED GRAPH|=====.*=====|import\s.*|from\s.*|@.*|pass|\"\"\"|'''|\)?)\s*|\s*class .*:\s*\.\.\."
-)
-_ARGUMENT = re.compile(
-    r"\s*(?P<name>\**[A-Za-z_]\w*)(?:\s*:\s*(?:\"(?P<quoted>[^\"]*)\"|(?P<bare>[^=]+?)))?\s*(?:=.*)?"
-)
+_CLASS = re.compile(r"(?P<indent>\s*)(?:\S+\s+)?class\s+(?P<name>[^\s(]+)\(.*\):\s*")
+_DEF = re.compile(r"\s*def\s+\w+\(")
+_FILLER = re.compile(r"TRACED GRAPH|=====.*=====|import\s.*|from\s.*|@.*|pass|\"\"\"|'''|\)")
+_ARGUMENT = re.compile(r"(?P<name>\**[A-Za-z_]\w*)\s*(?::\s*(?:\"(?P<quoted>[^\"]*)\"|(?P<bare>[^=\"]+)))?\s*(?:=.*)?")
 _DECLARATION = re.compile(r"\s*(?P<name>[A-Za-z_]\w*):\s*\"(?P<annotation>[^\"]*)\"\s*;?")
 _UNFLATTEN = re.compile(r"\s*(?P<names>[A-Za-z_][\w, ]*), = (?:fx_pytree\.tree_flatten_spec|pytree\.tree_leaves)\(.*")
-_END_OF_DEF = re.compile(r"\)\s*(?:->.*)?:\s*$")
 _DEEPEST = 50
 _EXCERPT = 160
 
@@ -93,7 +88,7 @@ class _Parser:
             self._forward(line)
         elif self._stack and self._stack[-1].open and _indent(line) > self._stack[-1].indent:
             self._statement(self._stack[-1], line, stripped)
-        elif not _FILLER.fullmatch(line):
+        elif not _FILLER.fullmatch(stripped):
             self._problem(self._at, _indent(line) + 1, "expected a statement of `forward`")
 
     def _enter(self, name: str, indent: int) -> None:
@@ -113,13 +108,13 @@ class _Parser:
             self._enter("", _indent(line) - 1)
         scope, first = self._stack[-1], self._at
         scope.open = True
-        if _END_OF_DEF.search(line):
+        if _ends_def(line):
             body = line[line.index("(") + 1 : line.rindex(")")]
             self._inputs(scope, body, first, line.index("(") + 1)
             return
         for number in self._rest(line):
             body = re.sub(r"\s#\s.*", "", self._lines[number - 1])
-            if not _END_OF_DEF.search(body):
+            if not _ends_def(body):
                 self._inputs(scope, body, number, 0)
 
     def _rest(self, line: str) -> Iterator[int]:
@@ -136,14 +131,15 @@ class _Parser:
         self._problem(first, indent + 1, "expected the closing bracket of this statement")
 
     def _inputs(self, scope: _Scope, body: str, line: int, column: int) -> None:
-        for offset, piece in split_top_level(body):
-            match = _ARGUMENT.fullmatch(piece)
+        for start, piece in split_top_level(body):
+            text, offset = piece.strip(), start + _indent(piece)
+            match = _ARGUMENT.fullmatch(text)
             if match is None:
-                if piece.strip() not in ("", "/", "*"):
+                if text not in ("", "/", "*"):
                     self._problem(line, column + offset + 1, 'expected `name: "annotation"`')
             elif match["name"] != "self":
-                annotation = match["quoted"] if match["quoted"] is not None else match["bare"]
-                self._placeholder(scope, match["name"], annotation, line, column + offset + match.start("name") + 1)
+                annotation = match["quoted"] if match["quoted"] is not None else match["bare"] and match["bare"].strip()
+                self._placeholder(scope, match["name"], annotation, line, column + offset + 1)
 
     def _placeholder(self, scope: _Scope, name: str, annotation: str | None, line: int, column: int) -> None:
         plain = name.lstrip("*")
@@ -212,6 +208,15 @@ class _Parser:
             return
         excerpt = self._lines[line - 1].strip()[:_EXCERPT]
         self._problems.append(Problem(Location(self._source, line, column), message, excerpt))
+
+
+def _ends_def(line: str) -> bool:
+    """Whether a line ends with `):` or `) -> type:`."""
+    head = line.rstrip()
+    if not head.endswith(":"):
+        return False
+    signature, arrow, _ = head.rpartition("->")
+    return (signature if arrow else head[:-1]).rstrip().endswith(")")
 
 
 def _indent(line: str) -> int:

@@ -11,16 +11,14 @@ import re
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
-_NODE = re.compile(
-    r"(?P<indent>\s*)(?P<name>[A-Za-z_]\w*)(?:\s*:\s*(?:\"(?P<quoted>[^\"]*)\"|(?P<bare>[^=\"]+(?:[<>=!]=[^=\"]+)*)))?"
-    r"(?:\s*=\s(?P<expression>\S.*))?"
-)
+_HEAD = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)\s*(?P<colon>:\s*\"(?P<quoted>[^\"]*)\"\s*|:)?")
+_ASSIGN = re.compile(r"(?<![<>=!])=(?!=)")
 _CLEANUP = re.compile(r";\s*(?:[A-Za-z_]\w*\s*=\s*)+None\s*$")
 _IN_PLACE = re.compile(
     r"(?P<expression>.*\S);  (?P<name>[A-Za-z_]\w*)(?:\s*:\s*\"(?P<quoted>[^\"]*)\")? = (?P<alias>\w+)$"
 )
 _MENTION = re.compile(
-    r"""'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*"|\.\s*[A-Za-z_]\w*|\d[\w.]*"""
+    r"""'[^'\\]*(?:\\.[^'\\]*)*'?|"[^"\\]*(?:\\.[^"\\]*)*"?|\.\s*[A-Za-z_]\w*|\d[\w.]*"""
     r"""|(?P<name>[A-Za-z_]\w*)(?P<other>\s*=(?!=)|\()?"""
 )
 
@@ -80,12 +78,16 @@ def split_line(line: str) -> Line | None:
     body = _CLEANUP.sub("", line.rstrip())
     if not body.endswith(")") and (in_place := _IN_PLACE.fullmatch(body)):
         return Line(in_place["name"], in_place["quoted"], in_place["expression"].lstrip(), *_starts(in_place))
-    match = _NODE.fullmatch(body)
-    if match is None:
+    head = _HEAD.match(body)
+    assign = _ASSIGN.search(body, head.end()) if head else None
+    between = body[head.end() : assign.start() if assign else None] if head else ""
+    annotation = between.strip() if head and head["colon"] == ":" else head["quoted"] if head else None
+    if head is None or (head["colon"] != ":" and between.strip()):
         return None
-    annotation = match["quoted"] if match["quoted"] is not None else match["bare"]
-    start = match.start("expression")
-    return Line(match["name"], annotation and annotation.strip(), match["expression"], match.start("name"), start)
+    if assign is None:
+        return Line(head["name"], annotation, None, head.start("name"), len(body))
+    start = assign.end() + len(body[assign.end() :]) - len(body[assign.end() :].lstrip())
+    return Line(head["name"], annotation, body[start:] or None, head.start("name"), start)
 
 
 def _starts(match: re.Match[str]) -> tuple[int, int]:

@@ -17,10 +17,10 @@ from analyzer.artifacts.fx_statement import StatementError, parse_expression
 from analyzer.model import Layout, Location, Problem, RunnableScript, Size, artifact_of
 
 _VERSION = re.compile(r"# torch version: (\S+)")
-_CONFIG = re.compile(r"(?P<key>torch(?:\.\w+)*\._?config\.[\w.]+) = ?(?P<value>.*)")
+_KEY = re.compile(r"torch\.(?:[A-Za-z_]\w*\.)*_?config\.[\w.]+")
 _ENV_SET = re.compile(r"os\.environ\['(?P<key>[^'\n]*)'\] = '(?P<value>.*)", re.DOTALL)
 _ENV_POP = re.compile(r"os\.environ\.pop\('(?P<key>[^']*)'")
-_LONGEST_VALUE = 50
+_LONGEST_VALUE, _LONGEST_TEXT, _LONGEST_KEY = 50, 100_000, 300
 _READER = re.compile(r"    (?:(?P<storage>\w+) = )?(?P<call>reader\.(?P<kind>\w+)\(.*\))(?:\s+# (?P<name>.*))?")
 
 
@@ -63,10 +63,11 @@ class _Reader:
         while at < end:
             line = self._lines[at]
             at += 1
-            if match := _CONFIG.fullmatch(line):
-                taken = self._value_lines(match["value"], at, end)
-                self._config_lines[match["key"]] = at
-                self._config[match["key"]] = "\n".join([match["value"], *self._lines[at : at + taken]])
+            if setting := _setting(line):
+                key, value = setting
+                taken = self._value_lines(value, at, end)
+                self._config_lines[key] = at
+                self._config[key] = "\n".join([value, *self._lines[at : at + taken]])
                 at += taken
             elif line.startswith("os.environ["):
                 at += self._environment_line(line, at, end)
@@ -79,9 +80,12 @@ class _Reader:
         """How many further lines belong to a value: as many as make it an expression, else none (reprs of objects)."""
         for taken in range(min(_LONGEST_VALUE, end - at) + 1):
             following = self._lines[at : at + taken]
-            if any(_CONFIG.match(line) or line.startswith("import ") for line in following[-1:]):
+            text = "\n".join([value, *following])
+            if len(text) > _LONGEST_TEXT or any(
+                _setting(line) or line.startswith("import ") for line in following[-1:]
+            ):
                 return 0
-            if _is_expression("\n".join([value, *following])):
+            if _is_expression(text):
                 return taken
         return 0
 
@@ -140,6 +144,14 @@ class _Reader:
 
 _FIXUP = ("    #", "    if hasattr(reader", "     ", "    pass")
 """`load_args` may end with code that repairs random inputs (`repeat_interleave`), and is `pass` without inputs."""
+
+
+def _setting(line: str) -> tuple[str, str] | None:
+    """`torch._inductor.config.x = value` as key and value. The key is cut off first: the pattern must not run on."""
+    key, assigned, value = line.partition(" =")
+    if not assigned or not line.startswith("torch.") or len(key) > _LONGEST_KEY or _KEY.fullmatch(key) is None:
+        return None
+    return key, value.removeprefix(" ")
 
 
 def _is_expression(text: str) -> bool:

@@ -17,7 +17,7 @@ _ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))
 _TAG = re.compile(r"(?:\[(?P<id>[^\[\]\s]+)\] )?\[__(?P<kind>[a-z][a-z0-9_]*)\](?: |$)")
 _RANK = re.compile(r"\[rank(\d{1,9})\]:")
 _PID = re.compile(r"[VIWEC]\d{4} \d\d:\d\d:\d\d\.\d+ (\d{1,12}) ")
-_TITLE = re.compile(r"\s*=====\s*(\S.*?)\s*=====\s*")
+_RULE = "====="
 _SHORTEST_CUT = 3
 
 _TRACED = "TRACED GRAPH"
@@ -184,8 +184,9 @@ class _Open:
 
     def _title(self) -> str:
         """`Forward graph 0` from the rule above a graph, else the banner."""
-        match = _TITLE.fullmatch(self.lines[0].text) if self.lines else None
-        return match[1] if match else self.title
+        first = self.lines[0].text.strip() if self.lines else ""
+        ruled = first.startswith(_RULE) and first.endswith(_RULE)
+        return first.strip("= ") if ruled else self.title
 
 
 class _Collector:

@@ -95,7 +95,7 @@ def on_buffer(name: Any, graph: Any, buffer: Any, *_: Any, **__: Any) -> None:
     """Called for every new buffer, whoever makes it."""
     stack = _torch_stack()
     node = _node_at_hand(stack)
-    rule, details = _rule(stack, buffer, node)
+    rule, details = _rule(stack, buffer)
     record_of(graph)["births"][str(name)] = {
         "rule": rule,
         "node": getattr(node, "name", None),
@@ -143,7 +143,7 @@ def _site(stack: list[FrameType]) -> str | None:
     return None
 
 
-def _rule(stack: list[FrameType], buffer: Any, node: Any) -> tuple[str, dict[str, Any]]:
+def _rule(stack: list[FrameType], buffer: Any) -> tuple[str, dict[str, Any]]:
     """The rule, most telling first."""
     names = [frame.f_code.co_name for frame in stack]
     kind = type(buffer).__name__
@@ -192,13 +192,15 @@ def _reuse_rule(stack: list[FrameType], asker: FrameType | None, buffer: Any) ->
 
 
 def _heavy_ops(ir: ModuleType) -> set[str]:
-    """This version's list, from the constants of the function that holds it."""
+    """This version's list, among the text constants of the function that holds it (none of the others names an op)."""
     function = ir.StorageBox.should_realize_on_reuse
     while hasattr(function, "__wrapped__"):
         function = function.__wrapped__
-    constants = function.__code__.co_consts
-    lists = [part for part in constants if isinstance(part, tuple) and all(isinstance(item, str) for item in part)]
-    return {"exp"}.union(*(part for part in lists if "exp" in part)) if lists else {"exp", "sigmoid"}
+    found: set[str] = set()
+    for constant in function.__code__.co_consts:
+        parts = constant if isinstance(constant, (tuple, frozenset)) else (constant,)
+        found.update(part for part in parts if isinstance(part, str))
+    return found
 
 
 def _run_node_rule(frame: FrameType, hinted: bool, buffer: Any) -> tuple[str, dict[str, Any]]:
@@ -227,4 +229,4 @@ def _lowering_rule(stack: list[FrameType], names: list[str], buffer: Any) -> str
     if from_input:
         return "input_of_extern"
     kind = type(getattr(buffer, "data", None)).__name__
-    return {"Pointwise": "lowering"}.get(kind, kind.removeprefix("Welford").removeprefix("OnlineSoftmax").lower())
+    return next((known.lower() for known in ("Reduction", "Scan", "Sort") if kind.endswith(known)), "lowering")

@@ -68,6 +68,11 @@ def save(record: dict[str, Any], folder: str | None) -> None:
     _write(Path(folder) / FILE_NAME, records)
 
 
+def _public(record: dict[str, Any]) -> dict[str, Any]:
+    """Buffers carry their own reasons once they are described."""
+    return {key: value for key, value in record.items() if key != "births" or "buffers" not in record}
+
+
 def _write(file: Path, records: list[dict[str, Any]]) -> None:
     import torch
 
@@ -76,7 +81,7 @@ def _write(file: Path, records: list[dict[str, Any]]) -> None:
         "torch": torch.__version__,
         "python": sys.version.split()[0],
         "pid": os.getpid(),
-        "graphs": records,
+        "graphs": [_public(record) for record in records],
         "notes": NOTES,
     }
     fresh = file.with_name(f".{file.name}.{os.getpid()}")
