@@ -101,12 +101,26 @@ def _earlier_stages(old: CompiledGraph, new: CompiledGraph, post: Postcondition)
     """A stage before the ablation's own that differs: another program, or another switch beside this one."""
     if post.earliest > Stage.FX and _programs_differ(old.fx, new.fx):
         yield "the post-grad graphs differ, which this ablation cannot change: another program, or another switch"
+    elif post.earliest == Stage.FX and (strange := _strange_sources(old.fx, new.fx)):
+        yield f"the graphs come from different source lines: {strange[0]} and {strange[1]}"
     elif post.earliest > Stage.LOWERING and _dumps_differ(old.pre, new.pre):
         amounts = " and ".join(str(len(dump.nodes)) for dump in (old.pre, new.pre) if dump)
         yield (
             "lowering differs, which this ablation cannot change: another switch was on as well "
             f"(scheduler nodes before fusion: {amounts})"
         )
+
+
+def _strange_sources(old: FxGraph | None, new: FxGraph | None) -> tuple[str, str] | None:
+    """A source line of each arm that the other has not. A pass may lose lines, but invents none."""
+    one, other = (_source_lines(graph) for graph in (old, new))
+    first, second = sorted(one - other), sorted(other - one)
+    return (f"`{first[0][1]}`", f"`{second[0][1]}`") if first and second else None
+
+
+def _source_lines(graph: FxGraph | None) -> frozenset[tuple[int, str]]:
+    sites = (node.source for node in (graph.nodes if graph else ()) if node.live)
+    return frozenset((site.line, site.code) for site in sites if site and site.code)
 
 
 def _programs_differ(old: FxGraph | None, new: FxGraph | None) -> bool:

@@ -179,6 +179,20 @@ def test_another_input_size_is_named() -> None:
     assert "input arg0_1 differs: float32[64] and float32[" in why
 
 
+def test_another_program_is_told_by_its_source_lines_where_the_graph_may_change() -> None:
+    base = run(arm_of("mm_bias", "baseline"))
+    (graph,) = base.graphs
+    assert graph.fx is not None
+    nodes = tuple(
+        replace(node, source=replace(node.source, code="return x.cosh()")) if node.source else node
+        for node in graph.fx.nodes
+    )
+    other = replace(base, graphs=(replace(graph, fx=replace(graph.fx, nodes=nodes)),))
+    result = audit(other, run(arm_of("mm_bias", "pattern-matching")), "pattern-matching")
+    assert result.verdict is Verdict.CONFOUNDED
+    assert "different source lines: `return x.cosh()` and" in only(result).why
+
+
 @pytest.mark.parametrize(
     ("base_cache", "ablated_cache", "ablation", "verdict"),
     [

@@ -45,6 +45,21 @@ def test_every_fixture_is_read_whole(path: Path) -> None:
     assert computed(graph) == len(in_body)
 
 
+def test_line_ends_of_windows_change_nothing() -> None:
+    for path in ALL[:4]:
+        text = path.read_text()
+        assert parse(text.replace("\n", "\r\n"), "fx.py").nodes == parse(text, "fx.py").nodes
+
+
+def test_renamed_inputs_keep_their_order() -> None:
+    graph = body("        l_y_ = L_y_", "        b = torch.neg(x)", "        return (b, l_y_)", arguments="L_y_, x")
+    assert [item.name for item in graph.nodes] == ["l_y_", "x", "b", "output"]
+    late = body("        c = torch.neg(a)", "        d = a", "        return (c,)")
+    assert [problem.message for problem in late.artifact.problems] == [
+        "expected a call, an attribute of self, or an operator"
+    ]
+
+
 def test_backward_graph_of_a_training_step() -> None:
     graph = fixture("cpu-2.13/c11_mlp_train", "model__0_backward_3.1")
     assert [item.name for item in graph.nodes[:5]] == ["primals_3", "primals_4", "addmm", "mul", "tangents_1"]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from analyzer.analyze.fx_index import FxIndex
 from analyzer.analyze.leaves import Leaf
 from analyzer.analyze.strides import load_offsets, offset_of
-from analyzer.analyze.targets import is_getitem, is_view, mutates, packet, roots, scalars
+from analyzer.analyze.targets import TEMPLATED, is_getitem, is_view, mutates, packet, roots, scalars
 from analyzer.model import DumpNode, FxNode, Layout, Size
 
 Cost = tuple[int, int, bool, bool, bool]
@@ -184,12 +184,14 @@ class Aligner:
             return self._item(leaf)
         values = self.values(self.expanded(leaf).loads)
         taken = {*self.owner.values(), *self.implements.values()}
-        fitting = [n for n in self.fx.compute if n.name not in taken and _implements(leaf.node, n)]
+        named = (node for word in _targets_of(leaf.node) for node in self.fx.by_packet.get(word, ()))
+        fitting = sorted((n for n in named if n.name not in taken), key=lambda n: self.fx.order[n.name])
         exact = [n for n in fitting if values is not None and self._reads_exactly(n, values)]
         found = exact[:1] or fitting[: len(fitting) == 1]
         if found:
             self.implements[leaf.name] = found[0].name
-        return [node.name for node in found if node.shape is not None and fits(node, leaf.buffer.layout)]
+        holds = bool(leaf.buffer.mutations)
+        return [n.name for n in found if holds or (n.shape is not None and fits(n, leaf.buffer.layout))]
 
     def _reads_exactly(self, node: FxNode, values: Collection[str]) -> bool:
         inside, reached = self.fx.cone(node.name, values)
@@ -200,22 +202,27 @@ class Aligner:
         source = next((self.implements[name] for name in leaf.loads if name in self.implements), None)
         if source is None:
             return []
-        items = [n for n in self.fx.readers.get(source, ()) if is_getitem(self.fx.nodes[n])]
+        items = self.fx.items(source)
         if not items:
             return [source]
         index = self.items.get(leaf.name)
         return [n for n in items if index is None or self.fx.nodes[n].args[1:2] == (str(index),)]
 
 
-def _implements(leaf: DumpNode, node: FxNode) -> bool:
-    """Whether this kind of kernel can stand for the node's target."""
-    name = packet(node.target)
+def _targets_of(leaf: DumpNode) -> list[str]:
+    """The aten names that this kernel may stand for."""
     if "RandomSeeds" in leaf.inner:
-        return name == "inductor_seeds"
-    if leaf.kernel in (None, "None"):
-        return name == "cat" if "ConcatKernel" in leaf.inner else any("Template" in inner for inner in leaf.inner)
-    words = {part.strip("_") for part in (leaf.kernel or "").split(".")}
-    return name.strip("_") in words or ("bias_addmm" in words and name == "addmm")
+        return ["inductor_seeds"]
+    if "ConcatKernel" in leaf.inner:
+        return ["cat"]
+    if any("Template" in inner for inner in leaf.inner):
+        return list(TEMPLATED)
+    words = [part.strip("_") for part in (leaf.kernel or "").split(".")]
+    return words + [alias for word in words for alias in _ALSO.get(word, ())]
+
+
+_ALSO = {"bias_addmm": ("addmm",), "scatter_reduce": ("scatter_add", "scatter"), "index_put": ("index_put",)}
+"""Library calls that other targets are lowered to."""
 
 
 def writes_into(node: FxNode, targets: Collection[str]) -> bool:

@@ -11,7 +11,6 @@ from functools import cached_property
 from analyzer.analyze.targets import (
     Expectation,
     expectation,
-    is_compute,
     is_foreach,
     is_getitem,
     is_view,
@@ -174,9 +173,13 @@ class FxIndex:
         return node is not None and node.op in ("placeholder", "get_attr") and not _is_symbol(node)
 
     @cached_property
-    def compute(self) -> tuple[FxNode, ...]:
-        """Live nodes that make a value, in order."""
-        return tuple(node for node in self.nodes.values() if node.live and is_compute(node))
+    def by_packet(self) -> Mapping[str, tuple[FxNode, ...]]:
+        """Live calls by the name of their operator, underscores at its ends left out, in order."""
+        found: defaultdict[str, list[FxNode]] = defaultdict(list)
+        for node in self.nodes.values():
+            if node.live and node.op == "call_function":
+                found[packet(node.target).strip("_")].append(node)
+        return {name: tuple(nodes) for name, nodes in found.items()}
 
 
 def _is_symbol(node: FxNode) -> bool:

@@ -20,6 +20,9 @@ VIEWS = frozenset(
 MATMULS = frozenset("mm bmm addmm baddbmm _int_mm _scaled_mm".split())
 """Targets whose lowering realizes its arguments and passes them on as they are."""
 
+TEMPLATED = ("mm", "addmm", "bmm", "baddbmm", "int_mm", "scaled_mm", "mkl_linear", "linear_pointwise", "convolution", "flex_attention", "flex_attention_backward")
+"""Targets that max-autotune may compute by a template, underscores at their ends left out."""
+
 VALUES_IGNORED = frozenset(
     ["empty_like", "empty", "full", "full_like", "new_empty", "new_full", "new_ones", "new_zeros", "ones_like", "zeros_like", "rand_like", "randn_like", "zeros", "ones", "arange", "iota", "empty_strided", "new_empty_strided", "empty_permuted"]
 )

@@ -48,9 +48,8 @@ class _Scope:
     site: SourceSite | None = None
     lost: set[str] = field(default_factory=set)
     open: bool = False
-
-    def only_inputs(self) -> bool:
-        return all(node.op == "placeholder" for node in self.nodes.values())
+    renamed: bool = False
+    computes: bool = False
 
 
 class _Parser:
@@ -159,16 +158,16 @@ class _Parser:
     def _unflatten(self, scope: _Scope, names: str) -> None:
         """`a, b, = fx_pytree.tree_flatten_spec(..)`: the graph's inputs are these, not the function's parameters."""
         scope.nodes.clear()
-        text = self._lines[self._at - 1]
-        for offset, name in split_top_level(names):
-            column = text.index(names) + offset + len(name) - len(name.lstrip()) + 1
-            self._placeholder(scope, name.strip(), scope.declared.get(name.strip()), self._at, column)
+        start = self._lines[self._at - 1].index(names) + 1
+        for offset, piece in split_top_level(names):
+            name, column = piece.strip(), start + offset + _indent(piece)
+            self._placeholder(scope, name, scope.declared.get(name), self._at, column)
 
     def _node(self, scope: _Scope, line: str) -> None:
         parts = split_line(line)
         if parts is None or parts.expression is None:
             self._lose(scope, line, _indent(line), 'expected `name: "annotation" = expression`')
-        elif parts.expression in scope.nodes and scope.only_inputs():
+        elif parts.expression in scope.nodes and not scope.computes:
             _rename(scope, parts.expression, parts.name)
         else:
             try:
@@ -178,6 +177,7 @@ class _Parser:
                 return
             place = Location(self._source, self._at, parts.column + 1)
             scope.nodes[parts.name] = _node_of(parts.name, read, parts.annotation, scope, place)
+            scope.computes = True
 
     def _lose(self, scope: _Scope, line: str, offset: int, message: str) -> None:
         scope.lost.update(mentions(line.partition(";  ")[0], scope.nodes))
@@ -243,8 +243,8 @@ def _declarations(line: str) -> dict[str, str] | None:
 
 def _rename(scope: _Scope, old: str, new: str) -> None:
     """`l_x_ = L_x_`: a placeholder whose parameter has another name than its node."""
-    scope.nodes = {new if name == old else name: node for name, node in scope.nodes.items()}
-    scope.nodes[new] = replace(scope.nodes[new], name=new)
+    scope.nodes[new] = replace(scope.nodes.pop(old), name=new)
+    scope.renamed = True
 
 
 def _node_of(name: str, read: Operation, annotation: str | None, scope: _Scope, place: Location) -> FxNode:
@@ -281,8 +281,12 @@ def _returned(tree: ast.expr) -> Iterator[str | None]:
             yield None
 
 
+def _place(node: FxNode) -> tuple[int, int]:
+    return (node.location.line, node.location.column) if node.location else (0, 0)
+
+
 def _finish(scope: _Scope, artifact: Artifact) -> FxGraph:
-    nodes = tuple(scope.nodes.values())
+    nodes = tuple(sorted(scope.nodes.values(), key=_place) if scope.renamed else scope.nodes.values())
     users, live = users_of(nodes), live_names(nodes, scope.lost)
     return FxGraph(
         artifact,

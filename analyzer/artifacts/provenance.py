@@ -24,6 +24,7 @@ _FIELDS = {
     "postToCppCode": "post_to_kernel",
 }
 _MOST_REPEATED = 20
+_COLON = re.compile(r"\s*:")
 _DEEP = "expected a provenance record, found JSON that is nested too deeply"
 
 
@@ -137,15 +138,21 @@ class _Reader:
         Entries come in the order of the text, so going on from the last one keeps the search linear; a miss would
         scan to the end each time, hence ends it.
         """
-        match = None if self._missed else _key_pattern(key).search(self._text, start)
-        self._missed = self._missed or match is None
-        return match.start() if match else start
+        found = -1 if self._missed else self._find(key, start)
+        self._missed = found < 0
+        return start if self._missed else found
+
+    def _find(self, key: str, start: int) -> int:
+        """Offset of the next `"key":`, -1 without one."""
+        quoted = json.dumps(key)
+        found = self._text.find(quoted, start)
+        while found >= 0 and _COLON.match(self._text, found + len(quoted)) is None:
+            found = self._text.find(quoted, found + 1)
+        return found
 
     def _second(self, key: str) -> int:
-        matches = _key_pattern(key).finditer(self._text)
-        first = next(matches, None)
-        found = next(matches, first)
-        return found.start() if found else 0
+        first = self._find(key, 0)
+        return max(self._find(key, first + 1), first, 0)
 
     def _problem(self, offset: int, message: str) -> None:
         line = bisect_right(self._line_starts, offset)
@@ -153,10 +160,6 @@ class _Reader:
         end = self._text.find("\n", offset)
         excerpt = self._text[start : end if end >= 0 else None][:160]
         self._problems.append(Problem(Location(self._source, line, offset - start + 1), message, excerpt))
-
-
-def _key_pattern(key: str) -> re.Pattern[str]:
-    return re.compile(re.escape(json.dumps(key)) + r"\s*:")
 
 
 def _kind_of(value: object) -> str:
