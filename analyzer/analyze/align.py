@@ -58,6 +58,8 @@ class Aligner:
             self._mutated(leaf, found[0])
         elif len(found) == 1:
             self.owner[leaf.name] = self.fx.last_alias(found[0])
+        elif leaf.name in self.implements:
+            self.reasons[leaf.name] = f"the call of {self.implements[leaf.name]}: other buffers hold its results"
         elif found:
             self.reasons[leaf.name] = f"ambiguous: {', '.join(found[:6])}"
         else:

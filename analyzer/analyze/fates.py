@@ -18,6 +18,7 @@ class Fates:
     """Decides fates. `kernel_of` maps buffers to kernels, `source_ops` FX nodes to pre-grad names.
 
     `doubts` are buffers whose owner or body is not known: while there are any, a node without a trace is unknown.
+    `lost` says why the buffers themselves are not all known (no IR dump, or a damaged one).
     """
 
     fx: FxIndex
@@ -26,6 +27,7 @@ class Fates:
     kernel_of: Mapping[str, str]
     source_ops: Mapping[str, tuple[str, ...]]
     doubts: tuple[str, ...]
+    lost: str | None = None
 
     def all(self) -> tuple[NodeFact, ...]:
         """One fact per node, the output left out, in graph order."""
@@ -88,6 +90,8 @@ class Fates:
     def _traceless(self, node: FxNode) -> tuple[Fate, str | None]:
         if node.shape is None and not is_getitem(node) and not self.fx.items(node.name):
             return Fate.FOLDED, "no tensor: the wrapper or a guard computes it"
+        if self.lost:
+            return Fate.UNKNOWN, self.lost
         if self.doubts:
             return Fate.UNKNOWN, f"no trace found, but {len(self.doubts)} buffers are not attributed: {', '.join(self.doubts[:4])}"
         return Fate.FOLDED, "no trace in the IR: a no-op or a constant"

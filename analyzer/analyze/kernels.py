@@ -43,7 +43,7 @@ class Kernels:
         definition = next((k for k in self.code.kernels if k.name == name), None) if self.code else None
         nodes, evidence = self._nodes(name, groups, calls, definition)
         written = [b.name for launch in groups for leaf in launch.group.leaves() for b in leaf.buffers]
-        read, stored = self.traffic.of([launch.group for launch in groups])
+        read, stored = self.traffic.of([launch.group for launch in groups]) if groups else (None, None)
         return KernelFact(
             name=name,
             backend=_backend(calls, definition, groups),

@@ -10,6 +10,9 @@ from analyzer.model import Allocation, DumpBuffer, KernelCall, OutputCode, Renam
 
 _NO_TENSOR = frozenset({"NoneLayout", "MultiOutputLayout"})
 
+UNREAD = "nothing reads it: Inductor drops the buffer and keeps only the node's side effect"
+"""torch/_inductor/scheduler.py, `Scheduler.dead_node_elimination`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Home:
@@ -47,6 +50,8 @@ class Memory:
         """Storage of one buffer."""
         kind = buffer.layout.kind if buffer.layout is not None else ""
         shared = self._shared(buffer)
+        if all(user.is_weak for user in buffer.users):
+            return Home(Storage.REMOVED, shared, UNREAD)
         if kind in _NO_TENSOR and not buffer.mutations:
             return Home(Storage.NONE)
         if buffer.name in self.returned:

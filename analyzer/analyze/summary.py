@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from analyzer.analyze.targets import is_compute
-from analyzer.facts import Fate, GraphFacts, Storage, Summary
+from analyzer.facts import Fate, GraphFacts, KernelFact, Storage, Summary
 from analyzer.model import Allocation
 
 
@@ -32,8 +32,8 @@ def summarize(facts: GraphFacts) -> Summary:
         loop_nests=_loop_nests(facts) if has_code else None,
         removed_buffers=sum(1 for b in facts.buffers if b.storage == Storage.REMOVED) if has_code else None,
         allocated_bytes=_allocated(facts) if has_code else None,
-        bytes_read=_total(kernel.bytes_read for kernel in facts.kernels) if has_post else None,
-        bytes_written=_total(kernel.bytes_written for kernel in facts.kernels) if has_post else None,
+        bytes_read=_total(kernel.bytes_read for kernel in _computing(facts)) if has_post else None,
+        bytes_written=_total(kernel.bytes_written for kernel in _computing(facts)) if has_post else None,
     )
 
 
@@ -54,6 +54,10 @@ def _allocated(facts: GraphFacts) -> int | None:
     code = facts.graph.code
     names = {s.buffer for s in code.steps if isinstance(s, Allocation)} if code else set()
     return _total(buffer.bytes for buffer in facts.buffers if buffer.name in names)
+
+
+def _computing(facts: GraphFacts) -> list[KernelFact]:
+    return [kernel for kernel in facts.kernels if kernel.groups]
 
 
 def _total(sizes: Iterable[int | None]) -> int | None:

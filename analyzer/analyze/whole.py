@@ -138,10 +138,16 @@ class _Analysis:
             shares_memory_with=home.shares_with,
             group=launch.group.name if launch else None,
             kernel=launch.kernel if launch else None,
-            evidence=self.owners.evidence.get(name, Evidence.NONE),
+            evidence=self.owners.evidence.get(name, self._helper_evidence(name)),
             reason=self.owners.reasons.get(name) if owner is None else home.reason,
             rule=recorded.realized_by.because if recorded and recorded.realized_by else None,
         )
+
+    def _helper_evidence(self, name: str) -> Evidence:
+        """For a buffer that holds no node's value: where what it computes is known from."""
+        known = self.bodies.nodes.get(name) or name in self.owners.implements
+        ambiguous = (self.owners.reasons.get(name) or "").startswith("ambiguous")
+        return Evidence.ALIGNMENT if known and not ambiguous else Evidence.NONE
 
     @cached_property
     def memory(self) -> Memory | None:
@@ -159,7 +165,17 @@ class _Analysis:
     def _nodes(self) -> tuple[NodeFact, ...]:
         kernel_of = {name: launch.kernel for name, launch in self.launch_of.items() if launch.kernel}
         doubts = tuple(n for n in self.leaves if n not in self.owners.node and not self.bodies.nodes.get(n))
-        return Fates(self.fx, self.owners, self.bodies, kernel_of, self.source_ops, doubts).all()
+        return Fates(self.fx, self.owners, self.bodies, kernel_of, self.source_ops, doubts, self._lost()).all()
+
+    def _lost(self) -> str | None:
+        """Why buffers may be missing; None when a dump was read in full."""
+        if self.dump is None and not (self.graph.pre or self.graph.post):
+            return "no IR dump: which values got buffers is not known"
+        if any(dump.artifact.problems for dump in (self.dump,) if dump is not None):
+            return "a part of the IR dump could not be read"
+        if self.graph.overwritten:
+            return f"the dumps hold only {', '.join(self.graph.overwritten)}: control flow overwrote the rest"
+        return None
 
     def _group(self, launch: Launch) -> GroupFact:
         leaves = tuple(launch.group.leaves())
