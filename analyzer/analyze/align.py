@@ -21,6 +21,7 @@ Cost = tuple[int, int, bool, bool, bool]
 """Operations and constants that do not fit, then whether the lowering, the last operation and the value's making are unsure."""
 
 _REDUCTIONS = frozenset({"reduction:sum", "reduction:prod", "reduction:max", "reduction:min", "reduction:any"})
+_PASSES = 3
 HELPER = "no FX node has this value: a helper of a lowering"
 
 
@@ -31,7 +32,7 @@ class Aligner:
     `allowed` restricts a buffer to the FX nodes that its kernel is known to compute, `items` are the result numbers of
     MultiOutput buffers, `helpers` are buffers known to hold no node's value, `returned` those
     that the graph returns (only they may hold a view's value, made dense for the caller), `implements` maps extern buffers to the node whose call they are (with several results, no
-    buffer holds the node's value).
+    buffer holds the node's value), `ambiguous` buffers to the several nodes that they may hold.
     """
 
     fx: FxIndex
@@ -42,18 +43,24 @@ class Aligner:
     helpers: Collection[str] = frozenset()
     returned: Collection[str] = frozenset()
     implements: dict[str, str] = field(default_factory=dict)
+    ambiguous: dict[str, tuple[str, ...]] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
 
     def run(self) -> None:
-        """One pass over the dump; later buffers build on the owners of earlier ones."""
-        for leaf in self.leaves.values():
-            if leaf.name in self.helpers:
-                self.reasons[leaf.name] = HELPER
-            elif leaf.name not in self.owner:
-                self._settle(leaf)
+        """Passes over the dump until nothing new is settled; later buffers build on the owners of earlier ones."""
+        for _ in range(_PASSES):
+            before = len(self.owner)
+            for leaf in self.leaves.values():
+                if leaf.name in self.helpers:
+                    self.reasons[leaf.name] = HELPER
+                elif leaf.name not in self.owner and leaf.name not in self.implements:
+                    self._settle(leaf)
+            if len(self.owner) == before:
+                return
 
     def _settle(self, leaf: Leaf) -> None:
         found = self._opaque(leaf) if leaf.is_extern else self._computed(leaf)
+        self.ambiguous.pop(leaf.name, None)
         if len(found) == 1 and leaf.buffer.mutations:
             self._mutated(leaf, found[0])
         elif len(found) == 1:
@@ -61,6 +68,7 @@ class Aligner:
         elif leaf.name in self.implements:
             self.reasons[leaf.name] = f"the call of {self.implements[leaf.name]}: other buffers hold its results"
         elif found:
+            self.ambiguous[leaf.name] = tuple(found)
             self.reasons[leaf.name] = f"ambiguous: {', '.join(found[:6])}"
         else:
             self.reasons[leaf.name] = HELPER
@@ -188,16 +196,12 @@ class Aligner:
         taken = {*self.owner.values(), *self.implements.values()}
         named = (node for word in _targets_of(leaf.node) for node in self.fx.by_packet.get(word, ()))
         fitting = sorted((n for n in named if n.name not in taken), key=lambda n: self.fx.order[n.name])
-        exact = [n for n in fitting if values is not None and self._reads_exactly(n, values)]
-        found = exact[:1] or fitting[: len(fitting) == 1]
+        exact = next((n for n in fitting if values is not None and self.fx.reads_exactly(n.name, values)), None)
+        found = [exact] if exact is not None else fitting[: len(fitting) == 1]
         if found:
             self.implements[leaf.name] = found[0].name
         holds = bool(leaf.buffer.mutations)
         return [n.name for n in found if holds or (n.shape is not None and fits(n, leaf.buffer.layout))]
-
-    def _reads_exactly(self, node: FxNode, values: Collection[str]) -> bool:
-        inside, reached = self.fx.cone(node.name, values)
-        return reached == set(values) and not any(self.fx.is_tensor_input(name) for name in inside)
 
     def _item(self, leaf: Leaf) -> list[str]:
         """One result of a kernel with several: the getitem with its index, in a graph whose node the kernel implements."""

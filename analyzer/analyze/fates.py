@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from analyzer.analyze.bodies import Bodies
 from analyzer.analyze.fx_index import FxIndex
@@ -18,7 +19,7 @@ class Fates:
     """Decides fates. `kernel_of` maps buffers to kernels, `source_ops` FX nodes to pre-grad names.
 
     `doubts` are buffers whose owner or body is not known: while there are any, a node without a trace is unknown.
-    `lost` says why the buffers themselves are not all known (no IR dump, or a damaged one).
+    `present` are the buffers of the dump: others were dead before it was written. `lost` says why the buffers themselves are not all known (no IR dump, or a damaged one).
     """
 
     fx: FxIndex
@@ -27,12 +28,14 @@ class Fates:
     kernel_of: Mapping[str, str]
     source_ops: Mapping[str, tuple[str, ...]]
     doubts: tuple[str, ...]
+    present: Collection[str]
     lost: str | None = None
 
     def all(self) -> tuple[NodeFact, ...]:
         """One fact per node, the output left out, in graph order."""
         computed_in = self.bodies.by_node()
-        owned = dict(reversed([(node, buffer) for buffer, node in self.owners.node.items()]))
+        present = [(node, buffer) for buffer, node in self.owners.node.items() if buffer in self.present]
+        owned = dict(reversed(present))
         calls = {node: buffer for buffer, node in self.owners.implements.items()}
         return tuple(
             self._fact(node, owned.get(node.name) or calls.get(node.name), computed_in.get(node.name, ()))
@@ -74,6 +77,8 @@ class Fates:
             return Fate.CONSTANT, None
         if buffer is not None:
             return Fate.REALIZED, None
+        if node.name in self._candidates:
+            return self._one_of_several(node)
         if not node.live:
             return Fate.FOLDED, "dead: no output needs it"
         if is_view(node) or (is_getitem(node) and self._selects_only(node)):
@@ -81,6 +86,19 @@ class Fates:
         if elsewhere:
             return Fate.INLINED, None
         return self._traceless(node)
+
+    @cached_property
+    def _candidates(self) -> frozenset[str]:
+        return frozenset(name for names in self.owners.ambiguous.values() for name in names)
+
+    def _one_of_several(self, node: FxNode) -> tuple[Fate, str]:
+        """For a node that one of several like buffers holds: realized for sure if there are buffers enough."""
+        buffers = [buffer for buffer, names in self.owners.ambiguous.items() if node.name in names]
+        rivals = {name for buffer in buffers for name in self.owners.ambiguous[buffer]}
+        closed = all(set(self.owners.ambiguous[buffer]) == rivals for buffer in buffers)
+        if closed and len(buffers) >= len(rivals):
+            return Fate.REALIZED, f"in one of {', '.join(buffers)}: they cannot be told apart"
+        return Fate.UNKNOWN, f"may be the value of {', '.join(buffers)}: ambiguous with {', '.join(sorted(rivals - {node.name}))}"
 
     def _selects_only(self, node: FxNode) -> bool:
         """A getitem on a view or on a library call picks one of several tensors that exist anyway."""

@@ -117,6 +117,20 @@ class FxIndex:
                     queue.append(source)
         return inside, reached
 
+    def reads_exactly(self, node: str, values: Collection[str]) -> bool:
+        """Whether `node` can be computed out of all of `values` and nothing else; ends at the first other input."""
+        inside, reached, queue = {node}, set(), [node]
+        while queue:
+            if self.is_tensor_input(name := queue.pop()):
+                return False
+            for source in self.value_inputs[name]:
+                if source in values:
+                    reached.add(source)
+                elif source not in inside:
+                    inside.add(source)
+                    queue.append(source)
+        return len(reached) == len(values)
+
     def paths(self, node: str, inside: Collection[str]) -> Counter[str]:
         """How often each node of a cone is evaluated when nothing is shared: the number of paths to it."""
         counts: Counter[str] = Counter({node: 1})

@@ -18,13 +18,14 @@ class Owners:
     """`node` maps buffers to the FX node whose value they hold; `evidence` says from where; `reasons` why not.
 
     `implements` maps buffers of library kernels to the node that the call is, results with no value of their own
-    included.
+    included; `ambiguous` maps buffers to the several nodes that they may hold.
     """
 
     node: Mapping[str, str] = field(default_factory=dict)
     evidence: Mapping[str, Evidence] = field(default_factory=dict)
     reasons: Mapping[str, str] = field(default_factory=dict)
     implements: Mapping[str, str] = field(default_factory=dict)
+    ambiguous: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def find_owners(
@@ -42,7 +43,7 @@ def find_owners(
     aligner = Aligner(fx, leaves, known, allowed, items, helpers, frozenset(returned))
     aligner.run()
     evidence = {name: _evidence(name, stated, computed) for name in aligner.owner}
-    return Owners(aligner.owner, evidence, aligner.reasons, aligner.implements)
+    return Owners(aligner.owner, evidence, aligner.reasons, aligner.implements, aligner.ambiguous)
 
 
 def _evidence(name: str, stated: Mapping[str, str | None], computed: Mapping[str, frozenset[str]]) -> Evidence:

@@ -83,14 +83,27 @@ class _Walk:
 
     def _step(self, node: FxNode, below: Strided) -> Strided | None:
         if is_getitem(node):
-            return None
+            return self._part(node, below)
         if not is_view(node):
             return below if node.shape == below.size else None
+        if self.fx.items(node.name):
+            return below if packet(node.target) in _SPLITS else None
         rule = _RULES.get(packet(node.target))
-        try:
-            return rule(below, node) if rule is not None else None
-        except (ValueError, IndexError, SyntaxError, TypeError):
-            return None  # an argument that is no plain number: a symbolic size
+        return _tried(rule, below, node) if rule is not None else None
+
+    def _part(self, item: FxNode, whole: Strided) -> Strided | None:
+        """One piece of a split tensor."""
+        parent = self.fx.parent(item)
+        rule = _SPLITS.get(packet(parent.target)) if parent is not None else None
+        return None if rule is None or parent is None else _tried(lambda x, _: rule(x, parent, item), whole, item)
+
+
+def _tried(rule: Callable[[Strided, FxNode], Strided], below: Strided, node: FxNode) -> Strided | None:
+    """The rule's result; None where an argument is no plain number (a symbolic size)."""
+    try:
+        return rule(below, node)
+    except (ValueError, IndexError, SyntaxError, TypeError):
+        return None
 
 
 def _argument(node: FxNode, position: int, default: str | None = None) -> int:
@@ -146,7 +159,7 @@ def _unsqueeze(x: Strided, node: FxNode) -> Strided:
 
 
 def _squeeze(x: Strided, node: FxNode) -> Strided:
-    dims = range(len(x.size))
+    dims = list(range(len(x.size)))
     if len(node.args) > 1:
         dims = [d % len(x.size) for d in (_integers(node, 1) if node.args[1].startswith("[") else [_argument(node, 1)])]
     kept = [d for d in range(len(x.size)) if not (d in dims and x.size[d] == 1)]
@@ -195,6 +208,24 @@ def _runs(x: Strided) -> list[tuple[int, int | None]]:
             runs.append((size, stride))
     return runs
 
+
+def _split(x: Strided, split: FxNode, item: FxNode) -> Strided:
+    dim, index = _argument(split, 2, "0") % len(x.size), _argument(item, 1)
+    each = split.args[1]
+    before = sum(_integers(split, 1)[:index]) if each.startswith("[") else int(each) * index
+    return Strided(_shape(item), x.stride, x.moved(dim, before))
+
+
+def _unbind(x: Strided, unbind: FxNode, item: FxNode) -> Strided:
+    dim, index = _argument(unbind, 1, "0") % len(x.size), _argument(item, 1)
+    return Strided(_shape(item), x.stride[:dim] + x.stride[dim + 1 :], x.moved(dim, index))
+
+
+_SPLITS: Mapping[str, Callable[[Strided, FxNode, FxNode], Strided]] = {
+    "split": _split,
+    "split_with_sizes": _split,
+    "unbind": _unbind,
+}
 
 _RULES: Mapping[str, Callable[[Strided, FxNode], Strided]] = {
     "select": _select,

@@ -18,6 +18,7 @@ from analyzer.analyze.recorded import Recorded, recorded
 from analyzer.analyze.storage import Home, Memory
 from analyzer.analyze.summary import summarize
 from analyzer.analyze.traffic import Traffic, storage_bytes
+from analyzer.artifacts.sidecar import RecordedBuffer
 from analyzer.facts import BufferFact, Evidence, GraphFacts, GroupFact, KernelFact, NodeFact, Storage
 from analyzer.model import CompiledGraph, IrDump, Layout, OutputCode, SourceComment
 from analyzer.version import at_least
@@ -112,7 +113,7 @@ class _Analysis:
     # ---------------------------------------------------------------------------------------------------------- facts
 
     def facts(self) -> GraphFacts:
-        buffers = tuple(self._buffer(leaf) for leaf in self.leaves.values())
+        buffers = (*(self._buffer(leaf) for leaf in self.leaves.values()), *self._dead_buffers())
         by_name = {buffer.name: buffer for buffer in buffers}
         nodes = self._nodes()
         groups = tuple(self._group(launch) for launch in self.launches)
@@ -143,6 +144,12 @@ class _Analysis:
             rule=recorded.realized_by.because if recorded and recorded.realized_by else None,
         )
 
+    def _dead_buffers(self) -> Iterator[BufferFact]:
+        """Buffers that lowering made and dead-code elimination dropped before the dump: only a sidecar knows them."""
+        for name, buffer in self.recorded.buffers.items() if self.recorded else ():
+            if name not in self.leaves:
+                yield _recorded_only(buffer)
+
     def _helper_evidence(self, name: str) -> Evidence:
         """For a buffer that holds no node's value: where what it computes is known from."""
         known = self.bodies.nodes.get(name) or name in self.owners.implements
@@ -165,7 +172,7 @@ class _Analysis:
     def _nodes(self) -> tuple[NodeFact, ...]:
         kernel_of = {name: launch.kernel for name, launch in self.launch_of.items() if launch.kernel}
         doubts = tuple(n for n in self.leaves if n not in self.owners.node and not self.bodies.nodes.get(n))
-        return Fates(self.fx, self.owners, self.bodies, kernel_of, self.source_ops, doubts, self._lost()).all()
+        return Fates(self.fx, self.owners, self.bodies, kernel_of, self.source_ops, doubts, self.leaves, self._lost()).all()
 
     def _lost(self) -> str | None:
         """Why buffers may be missing; None when a dump was read in full."""
@@ -206,3 +213,19 @@ def comments(code: OutputCode | None) -> Iterator[SourceComment]:
     if code is not None:
         yield from (kernel.comment for kernel in code.kernels)
         yield from (call.comment for call in code.calls())
+
+
+def _recorded_only(buffer: RecordedBuffer) -> BufferFact:
+    """A fact that rests on the sidecar alone."""
+    removed = buffer.storage == Storage.REMOVED
+    return BufferFact(
+        name=buffer.name,
+        operation=buffer.operation or "",
+        ir_class=buffer.ir_class,
+        bytes=buffer.num_bytes,
+        fx_node=buffer.origin_node,
+        origins=buffer.origins,
+        storage=Storage(buffer.storage) if buffer.storage in list(Storage) else Storage.UNKNOWN,
+        evidence=Evidence.CAPTURE,
+        reason="dead before the pre-fusion dump was written" if removed else "not in the dump",
+    )
