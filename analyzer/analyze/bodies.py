@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
-from analyzer.analyze.align import Aligner
 from analyzer.analyze.fx_index import FxIndex
+from analyzer.analyze.known import Known
 from analyzer.analyze.leaves import Leaf
 from analyzer.analyze.owners import Owners
 from analyzer.analyze.targets import MATMULS, is_foreach, is_getitem, is_view, packet
 from analyzer.model import FxNode
+
+Nodes = frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -22,8 +25,8 @@ class Bodies:
     call, and what its other arguments are computed from (torch/_inductor/graph.py, `gather_origins`).
     """
 
-    nodes: Mapping[str, frozenset[str]]
-    claimed: Mapping[str, frozenset[str]]
+    nodes: Mapping[str, Nodes]
+    claimed: Mapping[str, Nodes]
     with_views: bool
 
     def origins(self, buffer: str, fx: FxIndex) -> tuple[str, ...]:
@@ -49,117 +52,126 @@ class Bodies:
         return {node: tuple(buffers) for node, buffers in found.items()}
 
 
-def find_bodies(
-    fx: FxIndex,
-    leaves: Mapping[str, Leaf],
-    owners: Owners,
-    computed: Mapping[str, frozenset[str]],
-    alone: Collection[str],
-    with_views: bool,
-) -> Bodies:
-    """`computed` limits a buffer to what its kernel computes; `alone` are buffers that are all their kernel computes."""
-    cones = dict(_cones(fx, leaves, owners))
-    _add_helpers(fx, leaves, owners, cones)
-    limited = {name: _limited(name, cone, computed, alone, fx) for name, cone in cones.items()}
-    claims = {name: _limited(name, claim, computed, (), fx) for name, claim in _claims(fx, leaves, owners)}
-    return Bodies(limited, claims, with_views)
+@dataclass(frozen=True)
+class BodyFinder:
+    """`computed` limits a buffer to what its kernel computes; `alone` are buffers that are all that one computes."""
 
+    fx: FxIndex
+    leaves: Mapping[str, Leaf]
+    owners: Owners
+    computed: Mapping[str, Nodes] = field(default_factory=dict)
+    alone: Collection[str] = frozenset()
 
-def _claims(fx: FxIndex, leaves: Mapping[str, Leaf], owners: Owners) -> Iterator[tuple[str, frozenset[str]]]:
-    readers = _readers(leaves)
-    made_for = {leaf.name: _only_call(leaf, readers, owners) for leaf in leaves.values() if not leaf.is_extern}
-    for name, call in made_for.items():
-        if call is not None and not leaves[name].computes and _is_uncounted_copy(fx, owners.node.get(name), call):
-            late = {owners.node[other] for other, reader in made_for.items() if reader == call and other in owners.node}
-            inside = fx.cone(call, frozenset(owners.node.values()) - late - {call})[0]
-            yield name, frozenset(n for n in inside if fx.nodes[n].op == "call_function")
+    def find(self, *, with_views: bool) -> Bodies:
+        """The bodies of all buffers. `with_views`: this torch counts views among origins."""
+        cones = dict(self._owned_cones())
+        self._add_helpers(cones)
+        return Bodies(
+            nodes={name: self._limited(name, cone) for name, cone in cones.items()},
+            claimed={name: claim & self.computed.get(name, claim) for name, claim in self._claims()},
+            with_views=with_views,
+        )
 
+    def _limited(self, name: str, cone: Nodes) -> Nodes:
+        """The cone as far as the kernel is known to compute it; getitems are never listed there."""
+        listed = self.computed.get(name)
+        if listed is None:
+            return cone
+        selected = frozenset(node for node in cone if is_getitem(self.fx.nodes[node]))
+        return selected | (listed if name in self.alone else cone & listed)
 
-def _only_call(leaf: Leaf, readers: Mapping[str, list[str]], owners: Owners) -> str | None:
-    """The library call that alone reads a buffer: its value was not realized before that call was lowered."""
-    calls = {owners.implements.get(reader) for reader in readers[leaf.name]}
-    return next(iter(calls)) if len(calls) == 1 and leaf.name not in owners.implements else None
+    @cached_property
+    def known(self) -> Known:
+        """The owners, for questions about loads."""
+        return Known(self.fx, self.leaves, dict(self.owners.node))
 
+    @cached_property
+    def owned(self) -> Nodes:
+        """The FX nodes that have a buffer."""
+        return frozenset(self.owners.node.values())
 
-def _limited(
-    name: str, cone: frozenset[str], computed: Mapping[str, frozenset[str]], alone: Collection[str], fx: FxIndex
-) -> frozenset[str]:
-    known = computed.get(name)
-    if known is None:
-        return cone
-    selected = {node for node in cone if is_getitem(fx.nodes[node])}
-    return frozenset(selected | known) if name in alone else frozenset(selected | (cone & known))
+    @cached_property
+    def readers(self) -> Mapping[str, list[str]]:
+        """For each buffer those whose bodies load it."""
+        found: defaultdict[str, list[str]] = defaultdict(list)
+        for leaf in self.leaves.values():
+            for load in leaf.loads:
+                found[load].append(leaf.name)
+        return found
 
+    # ---------------------------------------------------------------------------------------- buffers with a node
 
-def _cones(fx: FxIndex, leaves: Mapping[str, Leaf], owners: Owners) -> Iterator[tuple[str, frozenset[str]]]:
-    aligner = Aligner(fx, leaves, dict(owners.node))
-    owned = frozenset(owners.node.values())
-    for name, node in owners.node.items():
-        leaf = leaves.get(name)
-        if leaf is None or leaf.is_extern:
-            yield name, frozenset({node})
-            continue
-        inside = _between(fx, node, aligner.values(aligner.expanded(leaf).loads), owned - {node})
-        lists = {p.name for n in inside if (p := fx.parent(fx.nodes[n])) is not None and is_foreach(p)}
-        yield name, frozenset(n for n in inside | lists if fx.nodes[n].op == "call_function")
+    def _owned_cones(self) -> Iterator[tuple[str, Nodes]]:
+        for name, node in self.owners.node.items():
+            leaf = self.leaves.get(name)
+            yield name, frozenset({node}) if leaf is None or leaf.is_extern else self._cone_of(leaf, node)
 
+    def _cone_of(self, leaf: Leaf, node: str) -> Nodes:
+        """The nodes that compute `node` out of the values that the leaf loads.
 
-def _is_uncounted_copy(fx: FxIndex, owner: str | None, call: str) -> bool:
-    """A copy made while the call was lowered, to give it the layout that it needs; matmuls take values as they are."""
-    copied = owner is None or packet(fx.nodes[owner].target) == "clone"
-    return copied and packet(fx.nodes[call].target) not in MATMULS
+        A buffer that a scatter writes to later holds that node's value: then what it loads tells nothing, and other
+        buffers bound the search.
+        """
+        values, others = self.known.values_of(leaf), self.owned - {node}
+        inside, reached = self.fx.cone(node, values or others)
+        if values is not None and not values <= reached:
+            inside = self.fx.cone(node, others)[0]
+        parents = (self.fx.parent(self.fx.nodes[name]) for name in inside)
+        lists = {parent.name for parent in parents if parent is not None and is_foreach(parent)}
+        return self._calls_in(inside | lists)
 
+    def _calls_in(self, names: Collection[str]) -> Nodes:
+        return frozenset(name for name in names if self.fx.nodes[name].op == "call_function")
 
-def _readers(leaves: Mapping[str, Leaf]) -> Mapping[str, list[str]]:
-    found: defaultdict[str, list[str]] = defaultdict(list)
-    for leaf in leaves.values():
-        for load in leaf.loads:
-            found[load].append(leaf.name)
-    return found
+    # ------------------------------------------------------------------------------------- helpers and mutations
 
+    def _add_helpers(self, cones: dict[str, Nodes]) -> None:
+        """A helper computes what its readers' cones can compute from the helper's loads alone; readers come first."""
+        for leaf in reversed(list(self.leaves.values())):
+            values = self.known.values_of(leaf) or frozenset()
+            if leaf.name in self.owners.implements and not leaf.is_extern:
+                cones[leaf.name] = frozenset(self.fx.cone(self.owners.implements[leaf.name], values)[0])
+            elif leaf.name not in self.owners.node:
+                readers = self.readers.get(leaf.name, ())
+                calls = frozenset(self.owners.implements[r] for r in readers if r in self.owners.implements)
+                wanted = {node for reader in readers for node in cones.get(reader, ())}
+                cones[leaf.name] = calls | self._first_part(leaf, wanted | self._arguments(calls), values)
 
-def _between(fx: FxIndex, node: str, values: frozenset[str] | None, owned: frozenset[str]) -> set[str]:
-    """The nodes that compute `node` out of the loaded values.
+    def _arguments(self, calls: Nodes) -> set[str]:
+        """What lies between the arguments of library calls and the next values that have buffers."""
+        return {node for call in calls for node in self.fx.cone(call, self.owned - calls)[0]} - calls
 
-    A buffer that a scatter writes to later holds that node's value: then what it loads tells nothing, and other
-    buffers bound the search.
-    """
-    inside, reached = fx.cone(node, values or owned)
-    return inside if values is None or values <= reached else fx.cone(node, owned)[0]
+    def _first_part(self, leaf: Leaf, wanted: Collection[str], values: Collection[str]) -> Nodes:
+        """Of what the readers need, the part up to the node whose lowering made the helper.
 
+        A lowering makes helpers when one FX node needs several loops (variance, split reductions): that node is the
+        first one whose operations include the helper's last. A plain copy is made for the call that reads it.
+        """
+        possible = sorted(set(wanted) & (self.fx.computable(values) - set(values)), key=self.fx.order.__getitem__)
+        root = (leaf.root or "").partition(".")[0]
+        for name in possible if leaf.computes else ():
+            expected = self.fx.expected(name)
+            if root in expected.required or expected.vocabulary is None or root in expected.vocabulary:
+                return frozenset(self.fx.cone(name, values)[0])
+        return frozenset(possible)
 
-def _add_helpers(
-    fx: FxIndex, leaves: Mapping[str, Leaf], owners: Owners, cones: dict[str, frozenset[str]]
-) -> None:
-    """A helper computes what its readers' cones can compute from the helper's loads alone."""
-    readers = _readers(leaves)
-    aligner = Aligner(fx, leaves, dict(owners.node))
-    for leaf in reversed(leaves.values()):
-        values = aligner.values(aligner.expanded(leaf).loads) or frozenset()
-        calls = {owners.implements[reader] for reader in readers[leaf.name] if reader in owners.implements}
-        if leaf.name in owners.implements and not leaf.is_extern:
-            cones[leaf.name] = frozenset(fx.cone(owners.implements[leaf.name], values)[0])
-        elif leaf.name not in owners.node:
-            wanted = {node for reader in readers[leaf.name] for node in cones.get(reader, ())}
-            cones[leaf.name] = calls | _first_part(fx, leaf, wanted | _arguments(fx, calls, owners), values)
+    # ---------------------------------------------------------------------------------- copies for library calls
 
+    def _claims(self) -> Iterator[tuple[str, Nodes]]:
+        made_for = {leaf.name: self._only_call(leaf) for leaf in self.leaves.values() if not leaf.is_extern}
+        for name, call in made_for.items():
+            if call is not None and not self.leaves[name].computes and self._is_uncounted_copy(name, call):
+                args = (self.owners.node.get(other) for other, reader in made_for.items() if reader == call)
+                late = frozenset(arg for arg in args if arg is not None)
+                yield name, self._calls_in(self.fx.cone(call, self.owned - late - {call})[0])
 
-def _arguments(fx: FxIndex, calls: Collection[str], owners: Owners) -> set[str]:
-    """What lies between the arguments of library calls and the next values that have buffers."""
-    owned = frozenset(owners.node.values()) - set(calls)
-    return {node for call in calls for node in fx.cone(call, owned)[0]} - set(calls)
+    def _only_call(self, leaf: Leaf) -> str | None:
+        """The library call that alone reads a buffer: its value was not realized before that call was lowered."""
+        calls = {self.owners.implements.get(reader) for reader in self.readers.get(leaf.name, ())}
+        return next(iter(calls)) if len(calls) == 1 and leaf.name not in self.owners.implements else None
 
-
-def _first_part(fx: FxIndex, leaf: Leaf, wanted: Collection[str], values: Collection[str]) -> frozenset[str]:
-    """Of what the readers need, the part up to the node whose lowering made the helper.
-
-    A lowering makes helpers when one FX node needs several loops (variance, split reductions): that node is the first
-    one whose operations include the helper's last. A plain copy is made for the call that reads it.
-    """
-    possible = sorted(set(wanted) & (fx.computable(values) - set(values)), key=fx.order.__getitem__)
-    root = (leaf.root or "").partition(".")[0]
-    for name in possible if leaf.computes else ():
-        expected = fx.expected(name)
-        if root in expected.required or expected.vocabulary is None or root in expected.vocabulary:
-            return frozenset(fx.cone(name, values)[0])
-    return frozenset(possible)
+    def _is_uncounted_copy(self, name: str, call: str) -> bool:
+        """A copy made while the call was lowered, for the layout that it needs; matmuls take values as they are."""
+        owner = self.owners.node.get(name)
+        copied = owner is None or packet(self.fx.nodes[owner].target) == "clone"
+        return copied and packet(self.fx.nodes[call].target) not in MATMULS

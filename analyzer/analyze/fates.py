@@ -19,7 +19,8 @@ class Fates:
     """Decides fates. `kernel_of` maps buffers to kernels, `source_ops` FX nodes to pre-grad names.
 
     `doubts` are buffers whose owner or body is not known: while there are any, a node without a trace is unknown.
-    `present` are the buffers of the dump: others were dead before it was written. `lost` says why the buffers themselves are not all known (no IR dump, or a damaged one).
+    `present` are the buffers of the dump: others were dead before it was written. `lost` says why the buffers
+    themselves are not all known (no IR dump, or a damaged one).
     """
 
     fx: FxIndex
@@ -98,7 +99,10 @@ class Fates:
         closed = all(set(self.owners.ambiguous[buffer]) == rivals for buffer in buffers)
         if closed and len(buffers) >= len(rivals):
             return Fate.REALIZED, f"in one of {', '.join(buffers)}: they cannot be told apart"
-        return Fate.UNKNOWN, f"may be the value of {', '.join(buffers)}: ambiguous with {', '.join(sorted(rivals - {node.name}))}"
+        return (
+            Fate.UNKNOWN,
+            f"may be the value of {', '.join(buffers)}: ambiguous with {', '.join(sorted(rivals - {node.name}))}",
+        )
 
     def _selects_only(self, node: FxNode) -> bool:
         """A getitem on a view or on a library call picks one of several tensors that exist anyway."""
@@ -111,5 +115,8 @@ class Fates:
         if self.lost:
             return Fate.UNKNOWN, self.lost
         if self.doubts:
-            return Fate.UNKNOWN, f"no trace found, but {len(self.doubts)} buffers are not attributed: {', '.join(self.doubts[:4])}"
+            return (
+                Fate.UNKNOWN,
+                f"no trace found, but {len(self.doubts)} buffers are not attributed: {', '.join(self.doubts[:4])}",
+            )
         return Fate.FOLDED, "no trace in the IR: a no-op or a constant"

@@ -8,13 +8,13 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from analyzer.analyze.lowerings import Expectation, expectation
 from analyzer.analyze.targets import (
-    Expectation,
-    expectation,
     is_foreach,
     is_getitem,
     is_view,
     item_index,
+    may_change_nothing,
     packet,
     reads_values,
 )
@@ -51,7 +51,10 @@ class FxIndex:
     def _elements(self, foreach: FxNode, index: int) -> tuple[str, ...]:
         """The arguments of one element of a foreach op: that of each list, and all that is no list."""
         lists = [[n for n in _NAME.findall(text) if n in self.nodes] for text in foreach.args]
-        picked = [names[index : index + 1] if text.startswith("[") else names for text, names in zip(foreach.args, lists, strict=True)]
+        picked = [
+            names[index : index + 1] if text.startswith("[") else names
+            for text, names in zip(foreach.args, lists, strict=True)
+        ]
         return tuple(name for names in picked for name in names)
 
     @cached_property
@@ -62,7 +65,14 @@ class FxIndex:
 
     def expected(self, name: str) -> Expectation:
         """What computing the node leaves in a loop body."""
-        return expectation(self.nodes[name], self.parent(self.nodes[name]))
+        found = self._expected.get(name)
+        if found is None:
+            found = self._expected[name] = expectation(self.nodes[name], self.parent(self.nodes[name]))
+        return found
+
+    @cached_property
+    def _expected(self) -> dict[str, Expectation]:
+        return {}
 
     @cached_property
     def readers(self) -> Mapping[str, tuple[str, ...]]:
@@ -147,7 +157,9 @@ class FxIndex:
     def view_chain(self, name: str) -> frozenset[str]:
         """The node and those below it as long as they only change the layout of one value."""
         chain = {name}
-        while (node := self.nodes.get(name)) is not None and is_view(node) and node.inputs and node.inputs[0] not in chain:
+        while (
+            (node := self.nodes.get(name)) is not None and is_view(node) and node.inputs and node.inputs[0] not in chain
+        ):
             name = node.inputs[0]
             chain.add(name)
         return frozenset(chain & self.nodes.keys())
@@ -167,7 +179,7 @@ class FxIndex:
         """A view with its argument's shape: its lowering returns the argument."""
         base = self.nodes.get(view.inputs[0]) if is_view(view) and view.inputs else None
         same = base is not None and view.shape is not None and view.shape == base.shape
-        return same and packet(view.target) in _MAY_CHANGE_NOTHING
+        return same and may_change_nothing(view)
 
     @cached_property
     def _items(self) -> Mapping[str, tuple[str, ...]]:
@@ -198,6 +210,3 @@ class FxIndex:
 
 def _is_symbol(node: FxNode) -> bool:
     return node.annotation is not None and node.annotation.startswith("Sym(")
-
-
-_MAY_CHANGE_NOTHING = frozenset({"expand", "detach", "alias", "reshape", "view", "_unsafe_view", "lift_fresh", "slice"})

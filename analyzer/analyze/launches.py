@@ -40,7 +40,7 @@ def launches(dump: IrDump, code: OutputCode | None) -> tuple[Launch, ...]:
 
 
 def written_by(call: KernelCall, kernels: Mapping[str, KernelDef]) -> tuple[str, ...]:
-    """The buffers that a call may write: those passed as `out_ptr*` or `in_out_ptr*`, or all where that is not known."""
+    """The buffers that a call may write: those passed as `out_ptr*` or `in_out_ptr*`, or all if unknown."""
     if call.kind in _LIBRARY:
         return call.outputs
     kernel = kernels.get(call.callee)

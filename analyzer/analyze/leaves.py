@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from analyzer.analyze.targets import constants_of, root_of, words_of
+from analyzer.analyze.body_words import constants_of, root_of, words_of
 from analyzer.model import Dep, DumpBuffer, DumpNode, IrDump, LoopBody
 
 
@@ -14,9 +14,8 @@ from analyzer.model import Dep, DumpBuffer, DumpNode, IrDump, LoopBody
 class Leaf:
     """One buffer and the scheduler node that makes it.
 
-    `loads` are the buffers and graph inputs whose elements it reads (or adds to); `words` the operations of its body, `constants`
-    its numbers, `root` the operation that produces the stored value (all empty without a body);
-    `vague`: some of it is computed by a template, whose operations are not printed.
+    `loads` are the buffers and graph inputs whose elements it reads (or adds to); `words` the operations of its body,
+    `constants` its numbers, `root` the operation that produces the stored value (all empty without a body); `vague`: some of it is computed by a template, whose operations are not printed.
     """
 
     node: DumpNode

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from analyzer.analyze.align import Aligner
+from analyzer.analyze.align import Aligner, Hints
 from analyzer.analyze.fx_index import FxIndex
 from analyzer.analyze.launches import Launch
 from analyzer.analyze.leaves import Leaf
@@ -29,21 +29,35 @@ class Owners:
 
 
 def find_owners(
-    graph: CompiledGraph, fx: FxIndex, leaves: Mapping[str, Leaf], starts: Sequence[Launch], computed: Mapping[str, frozenset[str]]
+    graph: CompiledGraph,
+    fx: FxIndex,
+    leaves: Mapping[str, Leaf],
+    starts: Sequence[Launch],
+    computed: Mapping[str, frozenset[str]],
 ) -> Owners:
     """Owners without a sidecar. `computed` are the FX nodes that a buffer's kernel is known to compute (provenance)."""
     stated = dict(_stated(graph.code, fx, starts))
-    returned = _returned(graph.code, fx)
-    allowed = {name: _with_items(fx, nodes) for name, nodes in computed.items()}
-    for name, chain in returned.items():
-        allowed[name] = chain & allowed.get(name, chain) or chain
-    items = {s.new: s.index for s in graph.code.steps if isinstance(s, Rename) and s.index is not None} if graph.code else {}
-    helpers = {name for name, node in stated.items() if node is None}
     known = {name: node for name, node in stated.items() if node is not None}
-    aligner = Aligner(fx, leaves, known, allowed, items, helpers, frozenset(returned))
+    aligner = Aligner(fx, leaves, known, _hints(graph.code, fx, computed, stated))
     aligner.run()
     evidence = {name: _evidence(name, stated, computed) for name in aligner.owner}
     return Owners(aligner.owner, evidence, aligner.reasons, aligner.implements, aligner.ambiguous)
+
+
+def _hints(
+    code: OutputCode | None, fx: FxIndex, computed: Mapping[str, frozenset[str]], stated: Mapping[str, str | None]
+) -> Hints:
+    returned = _returned(code, fx)
+    allowed = {name: _with_items(fx, nodes) for name, nodes in computed.items()}
+    for name, chain in returned.items():
+        allowed[name] = chain & allowed.get(name, chain) or chain
+    renames = [step for step in (code.steps if code else ()) if isinstance(step, Rename)]
+    return Hints(
+        allowed=allowed,
+        items={rename.new: rename.index for rename in renames if rename.index is not None},
+        helpers=frozenset(name for name, node in stated.items() if node is None),
+        returned=frozenset(returned),
+    )
 
 
 def _evidence(name: str, stated: Mapping[str, str | None], computed: Mapping[str, frozenset[str]]) -> Evidence:
@@ -83,4 +97,3 @@ def _with_items(fx: FxIndex, nodes: Iterable[str]) -> frozenset[str]:
     """The nodes and the getitems on them: provenance names only what computes."""
     known = [name for name in nodes if name in fx.nodes]
     return frozenset(known) | {item for name in known for item in fx.items(name)}
-

@@ -37,7 +37,9 @@ class Recorded:
     @cached_property
     def kernel_of(self) -> Mapping[str, str]:
         """For each post-fusion group the first of its kernels, or its extern call."""
-        return {group.name: group.kernels[0] for graph in self.sidecar.graphs for group in graph.groups if group.kernels}
+        return {
+            group.name: group.kernels[0] for graph in self.sidecar.graphs for group in graph.groups if group.kernels
+        }
 
     def owners(self) -> Owners:
         """Whose value each buffer holds: its origin node."""

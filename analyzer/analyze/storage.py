@@ -81,7 +81,19 @@ def bytes_of(dtype: str | None, elements: int | None) -> int | None:
 
 
 _WIDTHS = {
-    **dict.fromkeys(["bool", "uint8", "int8", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu"], 8),
+    **dict.fromkeys(
+        [
+            "bool",
+            "uint8",
+            "int8",
+            "float8_e4m3fn",
+            "float8_e5m2",
+            "float8_e4m3fnuz",
+            "float8_e5m2fnuz",
+            "float8_e8m0fnu",
+        ],
+        8,
+    ),
     **dict.fromkeys(["int16", "uint16", "float16", "bfloat16", "half"], 16),
     **dict.fromkeys(["int32", "uint32", "float32", "float", "complex32"], 32),
     **dict.fromkeys(["int64", "uint64", "float64", "double", "complex64", "long"], 64),

@@ -1,62 +1,117 @@
-"""Bytes that kernels read and write, from dependencies, layouts and dtypes.
+"""Bytes that groups read and write, from dependencies, layouts and dtypes.
 
-Counted as torch/_inductor/scheduler.py does (`BaseSchedulerNode.get_read_write_buffers_sizes`): each buffer once per
-group, at most its own size, and nothing for a buffer that only this group uses.
+Counted as torch/_inductor/scheduler.py does (`BaseSchedulerNode.get_read_write_buffer_accesses`): worst-case inputs,
+best-case optimization. Each buffer counts once per group, at most with all its elements, and one that the group both
+reads and writes counts as written. A fused group pays nothing for a buffer that only its own members use. Inductor
+counts neither frozen parameters and constants nor the padding between strides, and books the results of a library
+call with several of them on the call itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from analyzer.analyze.storage import bytes_of
 from analyzer.facts import numel
-from analyzer.model import Dep, DumpNode, Layout, Size
+from analyzer.model import DumpBuffer, DumpNode, Layout, Size
+
+_ALONE = frozenset({"SchedulerNode", "ExternKernelSchedulerNode", "NopKernelSchedulerNode", "GroupedSchedulerNode"})
+"""Node classes that do not derive from FusedSchedulerNode."""
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """`layouts` of all buffers and graph inputs; `removed` are never stored."""
+    """`layouts` of all buffers and graph inputs, `leaves` of the dump, names of `constants`, which count nothing."""
 
     layouts: Mapping[str, Layout]
-    removed: frozenset[str]
+    leaves: Sequence[DumpNode]
+    constants: Collection[str] = field(default=frozenset())
 
-    def of(self, groups: Sequence[DumpNode]) -> tuple[int | None, int | None]:
+    def of(self, groups: Iterable[DumpNode]) -> tuple[int | None, int | None]:
         """Bytes read and bytes written by these groups together, each None as soon as one size is not a number."""
-        return _total(self._read(g) for g in groups), _total(self._written(g) for g in groups)
+        counted = [self._of_group(group) for group in groups]
+        return _total(read for read, _ in counted), _total(written for _, written in counted)
 
-    def _read(self, group: DumpNode) -> int | None:
-        own = {buffer.name for leaf in group.leaves() for buffer in leaf.buffers}
-        return self._sizes((dep for leaf in group.leaves() for dep in leaf.reads if dep.kind != "WeakDep"), own)
+    def _of_group(self, group: DumpNode) -> tuple[int | None, int | None]:
+        if group.node_class == "NopKernelSchedulerNode" or "MultiOutput" in group.inner:
+            return 0, 0
+        kept_inside = _kept_inside(group)
+        written = {dep.buffer for dep in group.writes} - kept_inside
+        read = {dep.buffer for dep in group.reads} - kept_inside - written
+        limit = _Limit.of(group)
+        return _total(self._bytes(name, limit) for name in read), _total(self._bytes(name, limit) for name in written)
 
-    def _written(self, group: DumpNode) -> int | None:
-        if group.node_class == "ExternKernelSchedulerNode":
-            names = [buffer.name for buffer in group.buffers]
-            return _total(self._whole(name) for name in names if name not in self.removed)
-        return self._sizes((dep for leaf in group.leaves() for dep in leaf.writes), self.removed)
+    @cached_property
+    def _buffers(self) -> Mapping[str, DumpBuffer]:
+        return {buffer.name: buffer for leaf in self.leaves for buffer in leaf.buffers}
 
-    def _sizes(self, deps: Iterable[Dep], left_out: Iterable[str]) -> int | None:
-        """Each buffer once, with its largest access."""
-        excluded = set(left_out) | self.removed
-        by_buffer: dict[str, list[Dep]] = {}
-        for dep in deps:
-            if dep.buffer not in excluded:
-                by_buffer.setdefault(dep.buffer, []).append(dep)
-        return _total(self._accessed(name, accesses) for name, accesses in by_buffer.items())
+    @cached_property
+    def _nodes(self) -> Mapping[str, DumpNode]:
+        return {leaf.name: leaf for leaf in self.leaves}
 
-    def _accessed(self, name: str, accesses: Sequence[Dep]) -> int | None:
-        whole = self._whole(name)
+    def _bytes(self, name: str, limit: _Limit) -> int | None:
+        """What a group may touch of a buffer."""
         layout = self.layouts.get(name)
-        if layout is None or whole is None or any(dep.kind != "MemoryDep" for dep in accesses):
-            return whole
-        touched = [bytes_of(layout.dtype, numel(tuple(size for _, size in dep.ranges))) for dep in accesses]
-        return whole if None in touched else min(whole, max(size for size in touched if size is not None))
+        if name in self.constants:
+            return 0
+        if layout is None:
+            return None
+        if layout.kind == "MultiOutputLayout":
+            return self._of_results(name, limit)
+        if layout.kind == "NoneLayout":
+            mutated = self._buffers[name].mutations if name in self._buffers else ()
+            return _total(self._bytes(target, limit) for target in mutated if target != name)
+        return bytes_of(layout.dtype, limit.touched(name, numel(layout.size)))
 
-    def _whole(self, name: str) -> int | None:
-        layout = self.layouts.get(name)
-        if layout is None or layout.kind in ("NoneLayout", "MultiOutputLayout"):
-            return 0 if layout is not None else None
-        return storage_bytes(layout)
+    def _of_results(self, call: str, limit: _Limit) -> int | None:
+        """The results of a library call are buffers of their own, made by MultiOutput nodes."""
+        buffer = self._buffers.get(call)
+        readers = [user.name for user in buffer.users if user.node_class != "OUTPUT"] if buffer else []
+        takers = [self._nodes[name] for name in readers if name in self._nodes]
+        if any("MultiOutput" not in taker.inner for taker in takers):
+            return 0
+        names = [result.name for taker in takers for result in taker.buffers if result.name != call]
+        return _total(self._bytes(name, limit) for name in names)
+
+
+def _kept_inside(group: DumpNode) -> set[str]:
+    """Buffers of a fused group that nobody but its members uses."""
+    if group.node_class in _ALONE:
+        return set()
+    members = {member.name for member in group.members}
+    written = {dep.buffer for dep in group.writes}
+    buffers = [buffer for leaf in group.leaves() for buffer in leaf.buffers if buffer.name in written]
+    return {buffer.name for buffer in buffers if all(user.name in members for user in buffer.users)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Limit:
+    """A loop touches at most as many elements of a buffer as it has iterations, once per dependency on it.
+
+    `iterations` is None where there is no limit, or where a range is symbolic and it is not known (`known`).
+    """
+
+    iterations: int | None
+    known: bool
+    times: Mapping[str, int]
+
+    @staticmethod
+    def of(group: DumpNode) -> _Limit:
+        """Only for a single loop; Inductor sets none for fused groups and library calls."""
+        if group.node_class != "SchedulerNode" or group.body is None:
+            return _Limit(None, True, {})
+        iterations = numel(tuple(extent for _, extent in group.body.ranges))
+        times = Counter(dep.buffer for dep in dict.fromkeys((*group.reads, *group.writes)))
+        return _Limit(iterations, iterations is not None, times)
+
+    def touched(self, name: str, elements: int | None) -> int | None:
+        """Of a buffer with so many elements."""
+        if not self.known or elements is None:
+            return None
+        return elements if self.iterations is None else min(elements, self.iterations * self.times.get(name, 1))
 
 
 def storage_bytes(layout: Layout) -> int | None:

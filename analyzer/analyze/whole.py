@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from analyzer.analyze.bodies import Bodies, find_bodies
+from analyzer.analyze.bodies import Bodies, BodyFinder
 from analyzer.analyze.fates import Fates
 from analyzer.analyze.fx_index import FxIndex
 from analyzer.analyze.kernels import Kernels, handled
@@ -108,7 +108,8 @@ class _Analysis:
     def bodies(self) -> Bodies:
         version = self.graph.runnable.torch_version if self.graph.runnable else None
         with_views = version is None or at_least(version, (2, 6))
-        return find_bodies(self.fx, self.leaves, self.owners, self.computed, self.alone, with_views)
+        finder = BodyFinder(self.fx, self.leaves, self.owners, self.computed, self.alone)
+        return finder.find(with_views=with_views)
 
     # ---------------------------------------------------------------------------------------------------------- facts
 
@@ -172,7 +173,9 @@ class _Analysis:
     def _nodes(self) -> tuple[NodeFact, ...]:
         kernel_of = {name: launch.kernel for name, launch in self.launch_of.items() if launch.kernel}
         doubts = tuple(n for n in self.leaves if n not in self.owners.node and not self.bodies.nodes.get(n))
-        return Fates(self.fx, self.owners, self.bodies, kernel_of, self.source_ops, doubts, self.leaves, self._lost()).all()
+        return Fates(
+            self.fx, self.owners, self.bodies, kernel_of, self.source_ops, doubts, self.leaves, self._lost()
+        ).all()
 
     def _lost(self) -> str | None:
         """Why buffers may be missing; None when a dump was read in full."""
@@ -192,15 +195,21 @@ class _Analysis:
 
     def _kernels(self, buffers: Mapping[str, BufferFact]) -> tuple[KernelFact, ...]:
         origins = {name: fact.origins for name, fact in buffers.items()}
-        removed = frozenset(name for name, fact in buffers.items() if fact.storage == Storage.REMOVED)
-        traffic = Traffic(self._layouts(), removed)
         code, provenance = self.graph.code, self.graph.provenance
         exact = self.recorded.kernel_origins if self.recorded else {}
+        traffic = self.traffic
         return Kernels(code, provenance, self.launches, origins, buffers, self.source_ops, traffic, exact).all()
 
+    @cached_property
+    def traffic(self) -> Traffic:
+        constants = {*(self.graph.code.constants if self.graph.code else ()), *self.fx.attributes}
+        return Traffic(self._layouts(), tuple(leaf.node for leaf in self.leaves.values()), constants)
+
     def _layouts(self) -> Mapping[str, Layout]:
-        """Layouts of buffers and of the graph inputs that loops read."""
-        found = dict(self.graph.code.input_layouts) if self.graph.code else {}
+        """Layouts of buffers and graph inputs; the FX graph knows the sizes of inputs that only library calls read."""
+        inputs = [node for node in self.fx.nodes.values() if node.op == "placeholder" and node.shape is not None]
+        found = {node.name: Layout("placeholder", "", node.device, node.dtype, node.shape) for node in inputs}
+        found.update(self.graph.code.input_layouts if self.graph.code else {})
         for leaf in self.leaves.values():
             found.update(leaf.node.layouts)
             if leaf.buffer.layout is not None:

@@ -11,6 +11,8 @@ import re
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
+from analyzer.artifacts.shapes import HOLES, Filler, filler, has_holes, shape_of, split_numbers
+
 _HEAD = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)\s*(?P<colon>:\s*\"(?P<quoted>[^\"]*)\"\s*|:)?")
 _ASSIGN = re.compile(r"(?<![<>=!])=(?!=)")
 _CLEANUP = re.compile(r";\s*(?:[A-Za-z_]\w*\s*=\s*)+None\s*$")
@@ -39,6 +41,11 @@ _BINARY = {
 }
 _COMPARE = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.Gt: "gt", ast.LtE: "le", ast.GtE: "ge"}
 _UNARY = {ast.UAdd: "pos", ast.USub: "neg", ast.Invert: "invert"}
+
+
+_MOST_SHAPES = 4096
+_shapes: dict[str, Filler | None] = {}
+"""How to read an expression of a shape seen before; None for shapes that have to be read one by one."""
 
 
 class StatementError(ValueError):
@@ -100,11 +107,39 @@ def operation(expression: str, known: Container[str]) -> Operation:
     Raises:
         StatementError: where the text is no expression, or none that FX prints.
     """
+    if expression.startswith("torch.ops.") and "torch" not in known and (found := _by_shape(expression)):
+        return found
+    return _read(expression, known)
+
+
+def _read(expression: str, known: Container[str]) -> Operation:
     tree = parse_expression(expression)
-    reader = _Reader(expression, known)
-    if (read := reader.read(tree)) is None:
+    if (read := _Reader(expression, known).read(tree)) is None:
         raise StatementError("expected a call, an attribute of self, or an operator", 0)
     return read
+
+
+def _by_shape(expression: str) -> Operation | None:
+    """The same for a call of an operator, from the shape of its text; None where the shape does not tell."""
+    key, numbers = split_numbers(expression)
+    if len(numbers) >= HOLES or has_holes(expression) or any(n[0] == "0" and len(n) > 1 for n in numbers):
+        return None
+    if key not in _shapes:
+        if len(_shapes) >= _MOST_SHAPES:
+            _shapes.clear()
+        _shapes[key] = _filler(key, expression)
+    fill = _shapes[key]
+    read: Operation | None = fill(numbers, "", 0) if fill else None
+    return read
+
+
+def _filler(key: str, expression: str) -> Filler | None:
+    """A shape says nothing of numbers, so it holds only where the text is right with a 0 for each of them too."""
+    try:
+        _read(key, ())
+        return filler(_read(shape_of(expression), ()))
+    except StatementError:
+        return None
 
 
 def parse_expression(text: str) -> ast.expr:

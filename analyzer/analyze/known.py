@@ -1,0 +1,61 @@
+"""What is known so far about whose value each buffer holds, and what that makes of a body's loads."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from analyzer.analyze.fx_index import FxIndex
+from analyzer.analyze.leaves import Leaf
+
+
+@dataclass(frozen=True)
+class Known:
+    """`owner` maps buffers to FX nodes; alignment adds to it as it goes."""
+
+    fx: FxIndex
+    leaves: Mapping[str, Leaf]
+    owner: dict[str, str]
+
+    def value(self, load: str) -> str | None:
+        """The FX node whose value a buffer, a graph input or a constant of the module is."""
+        name = self.owner.get(load) or self.fx.attributes.get(load, load)
+        return name if name in self.fx.nodes else None
+
+    def values(self, loads: Iterable[str]) -> frozenset[str] | None:
+        """The FX nodes whose values the loads are; None when that of a buffer is not known.
+
+        Constants that lowering makes for itself (packed weights) have no node and are left out.
+        """
+        named = {load: self.value(load) for load in loads}
+        lost = [load for load, name in named.items() if name is None and load in self.leaves]
+        return None if lost else frozenset(name for name in named.values() if name is not None)
+
+    def values_of(self, leaf: Leaf) -> frozenset[str] | None:
+        """The values that a leaf is computed from, through helpers."""
+        return self.values(self.expanded(leaf).loads)
+
+    def expanded(self, leaf: Leaf) -> Leaf:
+        """The leaf with the buffers that it reads and that have no owner counted as part of its body."""
+        loads, words, constants, vague = set(), Counter(leaf.words), Counter(leaf.constants), leaf.vague
+        queue = list(leaf.loads)
+        seen = {leaf.name, *queue}
+        while queue:
+            name = queue.pop()
+            helper = self._helper(name)
+            if helper is None:
+                loads.add(name)
+                continue
+            words, constants = words + helper.words, constants + helper.constants
+            vague |= helper.is_partial
+            queue += [load for load in helper.loads if load not in seen]
+            seen |= helper.loads
+        return replace(leaf, loads=frozenset(loads), words=words, constants=constants, vague=vague)
+
+    def _helper(self, name: str) -> Leaf | None:
+        """A buffer that holds no node's value and whose loop body, or template, is a part of its readers'."""
+        leaf = self.leaves.get(name)
+        if leaf is None or name in self.owner or (leaf.is_extern and not leaf.is_partial):
+            return None
+        return leaf

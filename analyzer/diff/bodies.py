@@ -1,0 +1,127 @@
+"""Loop bodies in a form in which only the computation counts (torch/_inductor/loop_body.py writes them).
+
+A value is the expression that makes it, so the names of intermediates and the order of independent statements vanish;
+loop variables count by position, and buffers are what the caller says they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from analyzer.diff.symbols import renamed
+from analyzer.model import Block, LoopBody, Statement
+
+Naming = Callable[[str], str]
+"""From a buffer's or input's own name to one that means the same in both runs."""
+
+_VARIABLE = re.compile(r"\b[a-z]\d+\b")
+_INDIRECT = re.compile(r"\bindirect\d+\b")
+_MOST = 20_000
+"""Statements of a body that is still compared by its expressions."""
+
+
+def canonical_body(body: LoopBody, naming: Naming, symbols: Mapping[str, str]) -> Hashable:
+    """Equal for bodies that compute the same: their ranges, and their effects in any order."""
+    loops = _Loops(body, naming, symbols)
+    ranges = tuple(renamed(str(size), symbols) for _, size in body.ranges)
+    effects = Counter(effect for block in body.blocks[:1] for effect in loops.effects(block))
+    return ranges, frozenset(effects.items())
+
+
+@dataclass
+class _Loops:
+    body: LoopBody
+    naming: Naming
+    symbols: Mapping[str, str]
+    indirect: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.positions = {name: f"i{position}" for position, (name, _) in enumerate(self.body.ranges)}
+        self.indices = dict(self.body.indices)
+        self.blocks = {block.name: block for block in self.body.blocks[1:]}
+        self.budget = _MOST
+
+    def effects(self, block: Block) -> list[Hashable]:
+        """The values that no other statement of the block takes: stores, assertions, and results."""
+        values: dict[str, Hashable] = {}
+        taken: set[str] = set()
+        for statement in block.statements:
+            self.budget -= 1
+            value = self._value(statement, values, taken)
+            values[statement.result or f"line {len(values)}"] = value
+        return [value for name, value in values.items() if name not in taken and value is not None]
+
+    def _value(self, statement: Statement, values: Mapping[str, Hashable], taken: set[str]) -> Hashable:
+        """A hash of the expression; None for a bare `return`, whose value the store before it already is."""
+        op, args = statement.op, statement.args
+        if op == "return" and not (args and args[0] in values):
+            return None
+        if op == "get_index":
+            return hash(("index", self._index(args[0] if args else "")))
+        terms: list[Hashable] = [self._term(arg, values, taken) for arg in args]
+        if op in ("load", "store", "store_reduction", "index_expr", "bucketize") and args:
+            terms[0] = values[args[0]] if args[0] in values else self.naming(args[0])
+        if op == "set_indirect" and args:
+            self.indirect[args[0].removeprefix("set_")] = str(hash(tuple(terms[1:])))
+            terms[0] = "indirect"
+        if op == "masked_subblock" and args:
+            terms[0] = self._block(args[0])
+        if op == "return":
+            return terms[0]
+        return hash((op, tuple(terms), tuple((key, self._term(v, values, taken)) for key, v in statement.kwargs)))
+
+    def _term(self, text: str, values: Mapping[str, Hashable], taken: set[str]) -> Hashable:
+        if text in values:
+            taken.add(text)
+            return values[text]
+        if not text.startswith("("):
+            return renamed(text, self.symbols)
+        names = [name for name in re.findall(r"\w+", text) if name in values]
+        taken.update(names)
+        return re.sub(r"\w+", lambda match: str(values.get(match[0], match[0])), text)
+
+    def _block(self, name: str) -> Hashable:
+        block = self.blocks.get(name)
+        if block is None or self.budget < 0:
+            return name
+        return hash(frozenset(Counter(self.effects(block)).items()))
+
+    def _index(self, name: str) -> str:
+        text = self.indices.get(name, name)
+        text = _VARIABLE.sub(lambda match: self.positions.get(match[0], match[0]), text)
+        text = _INDIRECT.sub(lambda match: f"[{self.indirect.get(match[0], match[0])}]", renamed(text, self.symbols))
+        return " + ".join(sorted(text.split(" + "))) if "(" not in text else text
+
+
+def readable_body(body: LoopBody, naming: Naming) -> tuple[str, ...]:
+    """The statements as lines to read side by side: indices written out, intermediates numbered anew."""
+    return tuple(_lines(body, naming))
+
+
+def _lines(body: LoopBody, naming: Naming) -> Iterator[str]:
+    indices, names = dict(body.indices), dict[str, str]()
+    yield f"for {', '.join(f'{name} in {size}' for name, size in body.ranges)}:"
+    for block in body.blocks:
+        if block.name != "body":
+            yield f"{block.name}:"
+        for statement in block.statements:
+            if statement.op == "get_index" and statement.result:
+                text = statement.args[0] if statement.args else ""
+                names[statement.result] = f"[{indices.get(text, text)}]"
+            elif statement.op != "return":
+                yield _line(statement, names, naming)
+
+
+def _line(statement: Statement, names: dict[str, str], naming: Naming) -> str:
+    args = [names.get(arg, arg) for arg in statement.args]
+    if statement.op in ("load", "store", "store_reduction") and args:
+        args[0] = naming(args[0])
+    args += [f"{key}={names.get(value, value)}" for key, value in statement.kwargs]
+    call = f"{statement.op}({', '.join(arg for arg in args if arg != 'None')})"
+    if statement.result is None or statement.op.startswith("store"):
+        return call
+    names[statement.result] = f"v{sum(value.startswith('v') for value in names.values())}"
+    return f"{names[statement.result]} = {call}"

@@ -1,0 +1,118 @@
+"""Generated kernels in a form in which only what they compute counts.
+
+Comments, includes, the kernel's own name, launch metadata and the names of intermediates go; statements of one block
+count in any order, each value as the text that makes it. Pointers are what the caller says they are.
+(torch/_inductor/codegen/cpp.py and triton.py write the sources.)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+
+from analyzer.model import KernelDef
+
+_COMMENT = re.compile(r"^\s*(?:#(?!pragma)|//)|^\s*$")
+_TRAILING = re.compile(r"\s+(?://|#(?!pragma)).*$")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_LOCAL = re.compile(r"\b(?:_?tmp(?:_acc)?\d+\w*|(?:[xyzi]|r\d*_?)\d+\w*|buf_local_\w+|local_buffer_\w+)\b")
+_CPP_DEFINITION = re.compile(r"^(?:(?:auto|const auto|[\w:<>,\s*&\[\]]+?)\s+)?(?P<name>[A-Za-z_]\w*) = (?P<value>.+);$")
+_PYTHON_DEFINITION = re.compile(r"^(?P<name>[A-Za-z_]\w*)(?:: [\w.]+)? = (?P<value>.+)$")
+_LOOP = re.compile(r"^for\s*\(\s*\w+ (?P<name>\w+)=|^for (?P<python>\w+) in ")
+_POINTER = re.compile(r"\b(?:in|out|in_out)_ptr\d+\b")
+
+Line = tuple[int, str]
+
+
+def canonical_kernel(kernel: KernelDef, bound: Mapping[str, str]) -> Hashable:
+    """Equal for kernels that do the same with the same memory; `bound` names what each parameter points to."""
+    cpp = kernel.backend == "cpp" or "extern \"C\"" in kernel.source
+    lines = list(_cpp_lines(kernel.source) if cpp else _python_lines(kernel.source))
+    names = {**{param.name: param.name for param in kernel.params}, **bound}
+    tree, _ = _tree(lines, 0, dict(names), _CPP_DEFINITION if cpp else _PYTHON_DEFINITION)
+    return kernel.heuristic, tree
+
+
+def readable_kernel(kernel: KernelDef) -> tuple[str, ...]:
+    """The statements as lines to read side by side, intermediates and pointers numbered by first use."""
+    cpp = kernel.backend == "cpp" or "extern \"C\"" in kernel.source
+    lines = _cpp_lines(kernel.source) if cpp else _python_lines(kernel.source)
+    names: dict[str, str] = {}
+    return tuple("  " * depth + _numbered(text, names) for depth, text in lines)
+
+
+def _numbered(text: str, names: dict[str, str]) -> str:
+    def number(match: re.Match[str]) -> str:
+        stem = match[0].rstrip("0123456789")
+        return names.setdefault(match[0], f"{stem}{sum(value.startswith(stem) for value in names.values())}")
+
+    return _POINTER.sub(number, _LOCAL.sub(number, text))
+
+
+def erased(kernel: KernelDef) -> Hashable:
+    """The canonical kernel with every pointer alike: equal when only where memory lies differs."""
+    pointers = {param.name: "ptr" for param in kernel.params if _POINTER.fullmatch(param.name)}
+    return canonical_kernel(kernel, pointers)
+
+
+def _cpp_lines(source: str) -> Iterator[Line]:
+    """The body of the function, each statement with its depth in braces."""
+    depth = 0
+    _, _, body = source.partition('extern "C"')
+    _, _, body = body.partition("{")
+    for raw in body.splitlines():
+        text = _TRAILING.sub("", raw.strip())
+        if not text or text.startswith("//"):
+            continue
+        depth -= text.startswith("}")
+        if text.strip("{};"):
+            yield max(depth, 0), text
+        depth += text.count("{") - text.count("}") + text.startswith("}")
+
+
+def _python_lines(source: str) -> Iterator[Line]:
+    """The body of the last function, each statement with its indentation."""
+    lines = source.splitlines()
+    starts = [number for number, line in enumerate(lines) if line.startswith("def ")]
+    for raw in lines[starts[-1] + 1 :] if starts else lines:
+        text = _TRAILING.sub("", raw.rstrip())
+        if not _COMMENT.match(text):
+            yield len(text) - len(text.lstrip()), text.strip()
+
+
+def _tree(
+    lines: Sequence[Line], start: int, names: dict[str, str], definition: re.Pattern[str]
+) -> tuple[Hashable, int]:
+    """The block that starts at a line, as a sorted tuple of its statements and inner blocks; and where it ends."""
+    depth = lines[start][0] if start < len(lines) else 0
+    found: list[str] = []
+    at = start
+    while at < len(lines) and lines[at][0] >= depth:
+        text = _defined(*lines[at], names, definition)
+        at += 1
+        if at < len(lines) and lines[at][0] > depth:
+            block, at = _tree(lines, at, names, definition)
+            text = f"{text} {hash(block)}"
+        found.append(text)
+    return tuple(sorted(found)), at
+
+
+def _defined(depth: int, text: str, names: dict[str, str], definition: re.Pattern[str]) -> str:
+    """The statement with every name it uses replaced by what defines it; remembers what it defines itself."""
+    loop = _LOOP.match(text)
+    if loop is not None:
+        variable = loop["name"] or loop["python"]
+        names[variable] = "@"
+        text = _known(text, names)
+        names[variable] = f"@{hash((depth, text)):x}"
+        return text
+    found = definition.match(text)
+    if found is None:
+        return _known(text, names)
+    value = _known(found["value"], names)
+    names[found["name"]] = f"@{hash((value, text[: found.start('name')])):x}"
+    return f"{_known(text[: found.start('name')], names)}= {value}"
+
+
+def _known(text: str, names: Mapping[str, str]) -> str:
+    return _NAME.sub(lambda match: names.get(match[0], match[0]), text)

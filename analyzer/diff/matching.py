@@ -1,0 +1,199 @@
+"""Which buffer of the old graph is which of the new one: through the FX node whose value it holds.
+
+Helper buffers of a lowering hold no node's value: they are matched by what they compute and from what. Nothing is ever
+matched because two numbers in names are equal.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from analyzer.diff.bodies import canonical_body
+from analyzer.diff.fx_matching import FxMatching, match_fx
+from analyzer.diff.symbols import renamed
+from analyzer.facts import BufferFact, GraphFacts
+from analyzer.model import CompiledGraph, DumpNode, FxGraph, IrDump, KernelCall, KernelDef
+
+
+@dataclass(frozen=True)
+class GraphSide:
+    """One graph's facts, arranged for look-up."""
+
+    facts: GraphFacts
+    symbols: Mapping[str, str]
+
+    @cached_property
+    def buffers(self) -> Mapping[str, BufferFact]:
+        """Buffers by name, in order."""
+        return {fact.name: fact for fact in self.facts.buffers}
+
+    @cached_property
+    def leaves(self) -> Mapping[str, DumpNode]:
+        """For each buffer the scheduler node that makes it, as it was before fusion where that is known."""
+        graph = self.facts.graph
+        dump: IrDump | None = next((d for d in (graph.pre, graph.post) if d is not None and d.nodes), None)
+        return {buffer.name: leaf for leaf in (dump.leaves() if dump else ()) for buffer in leaf.buffers}
+
+    @cached_property
+    def kernels(self) -> Mapping[str, KernelDef]:
+        """Generated kernels by name."""
+        code = self.facts.graph.code
+        return {kernel.name: kernel for kernel in (code.kernels if code else ())}
+
+    @cached_property
+    def calls(self) -> Mapping[str, list[KernelCall]]:
+        """Calls by callee."""
+        found: defaultdict[str, list[KernelCall]] = defaultdict(list)
+        for call in self.facts.graph.code.calls() if self.facts.graph.code else ():
+            found[call.callee].append(call)
+        return found
+
+    def text(self, value: object) -> str:
+        """A size or stride as text, symbols by rank."""
+        return renamed(str(value), self.symbols)
+
+
+@dataclass
+class Matching:
+    """Two graphs and what in them is the same thing. `buffers` maps old names to new ones."""
+
+    old: GraphSide
+    new: GraphSide
+    fx: FxMatching
+    buffers: dict[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def buffers_back(self) -> Mapping[str, str]:
+        """The matching of buffers from the new graph's names."""
+        return {other: one for one, other in self.buffers.items()}
+
+    def pairs(self) -> Iterator[tuple[BufferFact, BufferFact]]:
+        """Matched buffers in the old graph's order."""
+        for name, fact in self.old.buffers.items():
+            if name in self.buffers:
+                yield fact, self.new.buffers[self.buffers[name]]
+
+    def naming(self, side: GraphSide) -> Callable[[str], str]:
+        """A buffer's or input's name in the new graph's words; marked where the other graph lacks it."""
+        old = side is self.old
+        known = {**self.fx.to_new, **self.buffers} if old else {}
+        same = set(self.fx.to_old) | set(self.buffers.values())
+        mark = "old:" if old else "new:"
+
+        def name(text: str) -> str:
+            if old and text in known:
+                return known[text]
+            if not old and text in same:
+                return text
+            ours = text in side.buffers or text in (self.fx.old if old else self.fx.new).by_name
+            return mark + text if ours else text
+
+        return name
+
+
+def match_graphs(
+    old: GraphFacts,
+    new: GraphFacts,
+    nodes: Mapping[str, str] | None = None,
+    buffers: Mapping[str, str] | None = None,
+) -> Matching:
+    """Matches two graphs; `nodes` and `buffers` are pairs that the caller knows, old name to new name."""
+    fx = match_fx(
+        [fact.node for fact in old.nodes],
+        [fact.node for fact in new.nodes],
+        (_outputs(old.graph), _outputs(new.graph)),
+        nodes,
+    )
+    matching = Matching(GraphSide(old, fx.old.symbols), GraphSide(new, fx.new.symbols), fx)
+    sides = matching.old.buffers, matching.new.buffers
+    matching.buffers.update({one: other for one, other in (buffers or {}).items() if (one in sides[0]) and other in sides[1]})
+    _match_owned(matching)
+    _match_helpers(matching)
+    return matching
+
+
+def _outputs(graph: CompiledGraph) -> tuple[str | None, ...]:
+    fx: FxGraph | None = graph.fx or graph.readable
+    return fx.outputs if fx is not None else ()
+
+
+def _match_owned(matching: Matching) -> None:
+    """Buffers that hold the value of matched FX nodes."""
+    owned: defaultdict[str, list[BufferFact]] = defaultdict(list)
+    taken = set(matching.buffers.values())
+    for fact in matching.new.facts.buffers:
+        if fact.fx_node is not None and fact.name not in taken:
+            owned[fact.fx_node].append(fact)
+    for fact in matching.old.facts.buffers:
+        node = matching.fx.to_new.get(fact.fx_node or "")
+        candidates = owned[node] if node is not None and fact.name not in matching.buffers else []
+        if candidates:
+            best = next((c for c in candidates if c.ir_class == fact.ir_class), candidates[0])
+            candidates.remove(best)
+            matching.buffers[fact.name] = best.name
+
+
+def _match_helpers(matching: Matching) -> None:
+    """Buffers without a node of their own, again and again while each round tells more about the next ones."""
+    for signature in (_computation, _neighbourhood):
+        before = -1
+        while len(matching.buffers) != before:
+            before = len(matching.buffers)
+            _match_helpers_once(matching, signature)
+
+
+Signature = Callable[[Matching, GraphSide, BufferFact], Hashable]
+
+
+def _match_helpers_once(matching: Matching, signature: Signature) -> None:
+    """One round; several helpers of one signature are interchangeable and matched in order."""
+    taken = set(matching.buffers.values())
+    free: defaultdict[Hashable, list[str]] = defaultdict(list)
+    for fact in matching.new.facts.buffers:
+        if fact.name not in taken and not _owned(fact, matching.fx.to_old):
+            free[signature(matching, matching.new, fact)].append(fact.name)
+    for fact in matching.old.facts.buffers:
+        if fact.name not in matching.buffers and free and not _owned(fact, matching.fx.to_new):
+            found = free.get(signature(matching, matching.old, fact))
+            if found:
+                matching.buffers[fact.name] = found.pop(0)
+
+
+def _owned(fact: BufferFact, matched: Mapping[str, str]) -> bool:
+    """Whether it holds the value of a node that the other graph has too: then it is no helper."""
+    return fact.fx_node is not None and fact.fx_node in matched
+
+
+def _computation(matching: Matching, side: GraphSide, fact: BufferFact) -> Hashable:
+    """What a helper computes, from what, as what; unique to it while something it reads is not matched."""
+    leaf, naming = side.leaves.get(fact.name), matching.naming(side)
+    reads = sorted({naming(dep.buffer) for dep in leaf.reads}) if leaf else []
+    if leaf is None or any(name.startswith(("old:", "new:")) for name in reads):
+        return object()
+    return fact.ir_class, _tensor(side, fact), tuple(reads), leaf.kernel, _body(leaf, fact, side, naming)
+
+
+def _body(leaf: DumpNode, fact: BufferFact, side: GraphSide, naming: Callable[[str], str]) -> Hashable:
+    own = {buffer.name: f"self{position}" for position, buffer in enumerate(leaf.buffers)}
+    place = own.get(fact.name)
+    if leaf.body is None:
+        return place
+    return place, canonical_body(leaf.body, lambda name: own.get(name) or naming(name), side.symbols)
+
+
+def _tensor(side: GraphSide, fact: BufferFact) -> Hashable:
+    layout = fact.layout
+    return (layout.dtype, side.text(layout.size)) if layout is not None else None
+
+
+def _neighbourhood(matching: Matching, side: GraphSide, fact: BufferFact) -> Hashable:
+    """The FX nodes it computes and the buffers that read it, when its computation itself differs."""
+    known = matching.fx.to_new.get if side is matching.old else lambda name: name
+    back = side is matching.old
+    origins = [(known(name) if back else name if name in matching.fx.to_old else None) for name in fact.origins]
+    if not origins or None in origins:
+        return object()
+    return fact.ir_class, frozenset(origins)

@@ -1,0 +1,94 @@
+"""Which graph of the new run belongs to which graph of the old one: by what they compute, then by name.
+
+Frame numbers in folder names shift when one run breaks a graph, so equal content goes before equal names.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+
+from analyzer.model import CompiledGraph
+from analyzer.pairing import inputs_of
+
+Pair = tuple[CompiledGraph | None, CompiledGraph | None]
+ALIKE = 0.5
+"""The share of common operators from which on two graphs of different names are versions of one graph."""
+
+
+def pair_graphs(old: Sequence[CompiledGraph], new: Sequence[CompiledGraph]) -> list[Pair]:
+    """Pairs in the old run's order, then what only the new run has."""
+    partner: dict[int, int] = {}
+    for key in (_content_and_name, _content, _operators_and_name, _name):
+        _match_equal(old, new, partner, key)
+    _match_alike(old, new, partner)
+    taken = set(partner.values())
+    pairs: list[Pair] = [(graph, new[partner[i]] if i in partner else None) for i, graph in enumerate(old)]
+    return [*pairs, *((None, graph) for i, graph in enumerate(new) if i not in taken)]
+
+
+def _match_equal(
+    old: Sequence[CompiledGraph],
+    new: Sequence[CompiledGraph],
+    partner: dict[int, int],
+    key: Callable[[CompiledGraph], Hashable],
+) -> None:
+    """Pairs graphs of equal keys in order; a key of None matches nothing."""
+    free = [i for i in range(len(new)) if i not in set(partner.values())]
+    for i, graph in enumerate(old):
+        wanted = key(graph) if i not in partner else None
+        found = next((j for j in free if wanted is not None and key(new[j]) == wanted), None)
+        if found is not None:
+            partner[i] = found
+            free.remove(found)
+
+
+def _operators(graph: CompiledGraph) -> Counter[str]:
+    fx = graph.fx or graph.readable
+    return Counter(node.target for node in (fx.nodes if fx else ()) if node.live and node.op == "call_function")
+
+
+def _content(graph: CompiledGraph) -> Hashable:
+    operators = _operators(graph)
+    inputs = tuple(inputs_of(graph).values())
+    return (graph.kind, inputs, frozenset(operators.items())) if operators or inputs else None
+
+
+def _content_and_name(graph: CompiledGraph) -> Hashable:
+    content = _content(graph)
+    return (content, graph.name) if content is not None else None
+
+
+def _operators_and_name(graph: CompiledGraph) -> Hashable:
+    return (graph.name, frozenset(_operators(graph))) if _operators(graph) else None
+
+
+def _name(graph: CompiledGraph) -> Hashable:
+    """A namesake that shares no operator is another graph: a shift of numbers."""
+    return graph.name if not _operators(graph) else None
+
+
+def _match_alike(old: Sequence[CompiledGraph], new: Sequence[CompiledGraph], partner: dict[int, int]) -> None:
+    """Pairs what is left, the most alike first; equal names decide ties and suffice for half the likeness."""
+    taken = set(partner.values())
+    scored = sorted(
+        (
+            (_likeness(one, other) + (0.25 if one.name == other.name else 0.0), -i - j, i, j)
+            for i, one in enumerate(old)
+            for j, other in enumerate(new)
+            if i not in partner and j not in taken
+        ),
+        reverse=True,
+    )
+    for score, _, i, j in scored:
+        if score >= ALIKE and i not in partner and j not in taken:
+            partner[i] = j
+            taken.add(j)
+
+
+def _likeness(one: CompiledGraph, other: CompiledGraph) -> float:
+    if one.kind != other.kind and "unknown" not in (one.kind, other.kind):
+        return 0.0
+    left, right = _operators(one), _operators(other)
+    union = sum((left | right).values())
+    return sum((left & right).values()) / union if union else 0.0
