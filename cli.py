@@ -5,6 +5,7 @@ Heavy modules are imported inside the commands, so that `--help` answers at once
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable
@@ -195,11 +196,19 @@ def report(run: Path, name: str | None, full: bool, as_json: bool, no_color: boo
     Example:
       inductor-audit report torch_compile_debug
     """
-    from analyzer.views.json import report_document
-    from analyzer.views.report import ReportView
-
     loaded, facts = _analyzed(run, name)
-    _show(lambda: ReportView(loaded, facts, full), lambda: report_document(loaded, facts), as_json, no_color)
+
+    def view() -> RenderableType:
+        from analyzer.views.report import ReportView
+
+        return ReportView(loaded, facts, full)
+
+    def document() -> dict[str, Any]:
+        from analyzer.views.json import report_document
+
+        return report_document(loaded, facts)
+
+    _show(view, document, as_json, no_color)
     return FINE if any(graph.nodes or graph.groups or graph.kernels for graph in facts) else FAILED
 
 
@@ -275,13 +284,14 @@ def _show(
     view: Callable[[], RenderableType], document: Callable[[], dict[str, Any]], as_json: bool, no_color: bool
 ) -> None:
     """Prints the one or the other. A reader that closes the pipe early (`| head`) has what it wanted."""
-    from analyzer.views.console import make_console
-    from analyzer.views.json import dumps
-
     try:
         if as_json:
+            from analyzer.views.json import dumps
+
             click.echo(dumps(document()))
         else:
+            from analyzer.views.console import make_console
+
             make_console(no_color).print(view())
         sys.stdout.flush()
     except BrokenPipeError:
@@ -292,6 +302,8 @@ def main(arguments: list[str] | None = None) -> int:
     """The console script: runs one command and returns its exit code; messages go to stderr."""
     from analyzer.errors import AnalyzerError
 
+    collects = gc.isenabled()
+    gc.disable()  # a command lives for seconds and makes no cycles worth looking for; the search would take a fifth
     try:
         code = cli.main(arguments, prog_name="inductor-audit", standalone_mode=False)
     except click.Abort:
@@ -302,6 +314,9 @@ def main(arguments: list[str] | None = None) -> int:
     except AnalyzerError as error:
         _tell(error)
         return FAILED
+    finally:
+        if collects:
+            gc.enable()
     return code if isinstance(code, int) else FINE
 
 

@@ -78,7 +78,13 @@ class Boundaries:
 
     def read(self, group: GroupFact) -> frozenset[str]:
         """Buffers and graph inputs that a group's members read, its own left out."""
-        reads = {dep.buffer for op in group.members if op in self._leaves for dep in self._leaves[op].reads if dep.kind != "WeakDep"}
+        reads = {
+            dep.buffer
+            for op in group.members
+            if op in self._leaves
+            for dep in self._leaves[op].reads
+            if dep.kind != "WeakDep"
+        }
         return frozenset(reads - set(group.buffers))
 
     def neighbours(self) -> Iterator[Apart]:
@@ -130,10 +136,16 @@ class Boundaries:
             self._template(first, second),
             self._loops(first, second),
         )
-        return next((text for text in obstacles if text), "no obstacle that the dumps show: a limit, a score or a setting")
+        return next(
+            (text for text in obstacles if text), "no obstacle that the dumps show: a limit, a score or a setting"
+        )
 
     def _call(self, group: GroupFact) -> str:
-        return f" ({packet(group.kernel) if group.kernel.startswith('torch.ops') else group.kernel})" if group.kernel else ""
+        return (
+            f" ({packet(group.kernel) if group.kernel.startswith('torch.ops') else group.kernel})"
+            if group.kernel
+            else ""
+        )
 
     def _devices(self, first: GroupFact, second: GroupFact) -> str | None:
         one, other = (self._device(group) for group in (first, second))
@@ -146,7 +158,9 @@ class Boundaries:
     def _cycle(self, first: GroupFact, second: GroupFact) -> str | None:
         """A group that needs one of the two and is needed by the other."""
         for source, target in ((first.name, second.name), (second.name, first.name)):
-            between = [name for name in self._needs.get(target, ()) if name != source and source in self._upstream(name)]
+            between = [
+                name for name in self._needs.get(target, ()) if name != source and source in self._upstream(name)
+            ]
             if between:
                 return f"{', '.join(sorted(between))} lies between them: joining them would create a cycle"
         return None

@@ -2,39 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from analyzer.apart import Apart, Boundaries
 from analyzer.facts import BufferFact, Fate, GraphFacts, GroupFact, NodeFact, Storage
 from analyzer.why import Reasons, Why
 
 _LISTED = (Fate.REALIZED, Fate.INLINED, Fate.FOLDED, Fate.UNKNOWN)
+REMOVED = "removed, never stored"
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One op. `outcome` and `why` are of lowering; `scheduling` says with what the buffer's loop was fused, and
-    `removed` that fusion left nothing to store. `group` is None for what has no buffer of its own."""
+    """One op.
+
+    `outcome` and `why` are lowering's doing. `scheduling` says what the op's buffer was fused with, and `removed` that
+    its value is used up inside that group; both only for an op with a buffer of its own.
+    """
 
     node: str
     outcome: str
     why: Why | None = None
     scheduling: str | None = None
     removed: bool = False
-    group: str | None = None
 
     @property
     def told(self) -> str:
-        """The whole entry in a line: `realized as buf3; fused with op1 at scheduling; removed, never stored`."""
-        return "; ".join(
-            text for text in (self.outcome, self.scheduling, "removed, never stored" if self.removed else None) if text
-        )
+        """The whole entry: `realized as buf3; fused with op1 at scheduling; removed, never stored`."""
+        return "; ".join(text for text in (self.outcome, self.scheduling, REMOVED if self.removed else None) if text)
 
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """All entries of a graph in graph order, and the groups that read each other's buffers and are still two."""
+    """All entries in graph order, and the pairs of groups of which one reads the other's buffers."""
 
     entries: tuple[Entry, ...]
     apart: tuple[Apart, ...]
@@ -45,11 +47,64 @@ class Ledger:
 
 
 def ledger(facts: GraphFacts) -> Ledger:
-    """The ledger of one graph. Inputs, constants and views have no entry."""
-    entries = tuple(_entry(fact, facts) for fact in _Writer(facts).listed())
-    return Ledger(entries, tuple(Boundaries(facts).neighbours()))
+    """The ledger of one graph. Inputs, constants, views and dead nodes have no entry."""
+    writer = Entries(facts)
+    entries = (writer.of(fact) for fact in facts.nodes)
+    return Ledger(tuple(entry for entry in entries if entry is not None), tuple(Boundaries(facts).neighbours()))
 
 
-def entry_of(facts: GraphFacts, node: NodeFact) -> Entry | None:
-    """The ledger's entry of one node; None for an input, a constant or a view."""
-    return _Writer(facts).entry(node) if node.fate in _LISTED else None
+@dataclass(frozen=True)
+class Entries:
+    """Writes the entries of one graph."""
+
+    facts: GraphFacts
+
+    @cached_property
+    def reasons(self) -> Reasons:
+        """Why lowering did what it did."""
+        return Reasons(self.facts)
+
+    @cached_property
+    def _buffers(self) -> Mapping[str, BufferFact]:
+        return {buffer.name: buffer for buffer in self.facts.buffers}
+
+    @cached_property
+    def _groups(self) -> Mapping[str, GroupFact]:
+        return {group.name: group for group in self.facts.groups}
+
+    def of(self, fact: NodeFact) -> Entry | None:
+        """The entry of one node, if it computes anything."""
+        if fact.fate not in _LISTED or not fact.node.live:
+            return None
+        if fact.fate == Fate.REALIZED and fact.buffer is not None:
+            return self._realized(fact, fact.buffer)
+        if fact.fate == Fate.INLINED:
+            return Entry(fact.name, self._inlined(fact), self.reasons.inlined(fact))
+        return Entry(fact.name, f"{fact.fate}: {fact.reason}" if fact.reason else str(fact.fate))
+
+    def _inlined(self, fact: NodeFact) -> str:
+        """`inlined into buf7 (1 user)`, `inlined into buf7 and buf9 (recomputed 2×)`."""
+        places = " and ".join(fact.inlined_into)
+        if len(fact.inlined_into) > 1:
+            return f"inlined into {places} (recomputed {len(fact.inlined_into)}×)"
+        users = len(self.reasons.users(fact.name))
+        return f"inlined into {places}" + (f" ({users} user{'s' if users > 1 else ''})" if users else "")
+
+    def _realized(self, fact: NodeFact, name: str) -> Entry:
+        again = f", computed again inside {' and '.join(fact.inlined_into)}" if fact.inlined_into else ""
+        buffer = self._buffers.get(name)
+        if buffer is None:
+            return Entry(fact.name, f"realized as {name}{again}")
+        removed = buffer.storage == Storage.REMOVED
+        return Entry(
+            fact.name, f"realized as {name}{again}", self.reasons.realized(buffer), self._fused(buffer), removed
+        )
+
+    def _fused(self, buffer: BufferFact) -> str | None:
+        """The other members of the buffer's group."""
+        group = self._groups.get(buffer.group or "")
+        others = [op for op in group.members if op != buffer.operation] if group is not None else []
+        if not others:
+            return None
+        told = others if len(others) <= 4 else [*others[:3], f"{len(others) - 3} more"]
+        return f"fused with {', '.join(told)} at scheduling"

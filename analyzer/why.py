@@ -1,7 +1,7 @@
 """Why lowering realized a value or inlined it: recorded by our own capture, else inferred from the artifacts.
 
-torch/_inductor/graph.py (`GraphLowering.run_node`) and ir.py (`StorageBox.mark_reuse`, `realize_hint`) decide; a sidecar
-holds their answers. Without one the artifacts only show which rules could have been at work.
+torch/_inductor/graph.py (`GraphLowering.run_node`) and ir.py (`StorageBox.mark_reuse`, `realize_hint`) decide; a
+sidecar holds their answers. Without one the artifacts only show which rules could have been at work.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import cached_property
 
 from analyzer.analyze.targets import is_compute
 from analyzer.artifacts.sidecar import Lowering, Realization, RecordedBuffer, RecordedGraph
-from analyzer.facts import BufferFact, GraphFacts, NodeFact
+from analyzer.facts import BufferFact, GraphFacts, NodeFact, numel
 from analyzer.model import DumpNode, FxNode
 
 CONSISTENT = "consistent with: "
@@ -21,7 +21,7 @@ _READS_LIMIT = "torch._inductor.config.realize_reads_threshold"
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """A reason. `recorded`: the compiler said so itself; otherwise it is what the artifacts would be consistent with."""
+    """A reason. `recorded`: the compiler said so itself; otherwise the artifacts would be consistent with it."""
 
     text: str
     recorded: bool = False
@@ -86,12 +86,21 @@ class Reasons:
             return
         if "OUTPUT" in buffer.users:
             yield "it is an output of the graph"
-        libraries = [name for name in buffer.users if name in self._ops and _made_by(self._ops[name]) is not None]
+        libraries = [name for name in buffer.users if name in self._ops and _library(self._ops[name]) is not None]
         if libraries:
             yield f"an extern kernel, a template or a concatenation reads it ({', '.join(libraries)})"
         users = self.users(buffer.fx_node) if buffer.fx_node else ()
         if len(users) > 1:
             yield f"{len(users)} users read it ({', '.join(users[:4])}{', ...' if len(users) > 4 else ''})"
+        if self._is_broadcast(buffer):
+            yield "it is expanded, each element is read many times"
+
+    def _is_broadcast(self, buffer: BufferFact) -> bool:
+        """Whether a reader's loop has more iterations than the buffer has elements."""
+        own = numel(buffer.layout.size) if buffer.layout is not None else None
+        bodies = [self._ops[name].body for name in buffer.users if name in self._ops]
+        loops = [numel(tuple(extent for _, extent in body.ranges)) for body in bodies if body is not None]
+        return own is not None and any(count is not None and count > own for count in loops)
 
     # ---------------------------------------------------------------------------------------------------------- inlined
 
@@ -124,8 +133,8 @@ class Reasons:
     def _hint(self, lowering: Lowering) -> str:
         if not lowering.hinted:
             return ""
-        reads = lowering.nontrivial_reads
-        return f"; it was proposed for a buffer, which takes more than one nontrivial read (it has {reads if reads is not None else '?'})"
+        reads = "?" if lowering.nontrivial_reads is None else lowering.nontrivial_reads
+        return f"; a hint proposed a buffer, but a hint takes effect only with more than one nontrivial read (it has {reads})"
 
     def _limit(self) -> str | None:
         """The limit of reads in force."""
@@ -159,15 +168,20 @@ def leaves_of(facts: GraphFacts) -> tuple[DumpNode, ...]:
     return ()
 
 
-def _made_by(leaf: DumpNode) -> str | None:
-    """Kinds of nodes that always own a buffer, as a clause about it."""
+def _library(leaf: DumpNode) -> str | None:
+    """Nodes that no loop body computes: they own their buffer and can only read buffers."""
     classes = set(leaf.inner)
     if any("Template" in name for name in classes):
         return "it is the result of a template"
     if "ConcatKernel" in classes:
         return "it is a concatenation"
-    if leaf.node_class == "ExternKernelSchedulerNode":
-        return "it is the result of an extern kernel"
+    return "it is the result of an extern kernel" if leaf.node_class == "ExternKernelSchedulerNode" else None
+
+
+def _made_by(leaf: DumpNode) -> str | None:
+    """Kinds of nodes that always own a buffer, as a clause about it."""
+    if (library := _library(leaf)) is not None:
+        return library
     words = {statement.op for statement in leaf.body.statements()} if leaf.body is not None else set()
     return next((f"it is a {kind}" for kind in ("reduction", "scan", "sort") if kind in words), None)
 

@@ -21,8 +21,9 @@ Nodes = frozenset[str]
 class Bodies:
     """For each buffer the FX nodes on the way from what its body loads to its value, views and getitems included.
 
-    `claimed` are further nodes that Inductor counts among the origins of a copy that it makes for a library call: the
-    call, and what its other arguments are computed from (torch/_inductor/graph.py, `gather_origins`).
+    `claimed` are further nodes that Inductor counts among the origins without computing them there: an IR node gathers
+    the origins of its arguments when it is made (torch/_inductor/graph.py, `gather_origins`), and values that get
+    buffers only later stay among them.
     """
 
     nodes: Mapping[str, Nodes]
@@ -68,7 +69,7 @@ class BodyFinder:
         self._add_helpers(cones)
         return Bodies(
             nodes={name: self._limited(name, cone) for name, cone in cones.items()},
-            claimed={name: claim & self.computed.get(name, claim) for name, claim in self._claims()},
+            claimed={name: claim & self.computed.get(name, claim) for name, claim in self._claims(cones).items()},
             with_views=with_views,
         )
 
@@ -155,9 +156,34 @@ class BodyFinder:
                 return frozenset(self.fx.cone(name, values)[0])
         return frozenset(possible)
 
-    # ---------------------------------------------------------------------------------- copies for library calls
+    # ------------------------------------------------------------------------------------------ more than is there
 
-    def _claims(self) -> Iterator[tuple[str, Nodes]]:
+    def _claims(self, cones: Mapping[str, Nodes]) -> dict[str, Nodes]:
+        claims = dict(self._of_copies())
+        for name in cones:
+            late = [cones[base] | claims.get(base, frozenset()) for base in self._seen_through_views(name, cones[name])]
+            claims[name] = claims.get(name, frozenset()).union(*late)
+        return claims
+
+    def _seen_through_views(self, name: str, cone: Nodes) -> Iterator[str]:
+        """Buffers that the body reads through a view made when their value had none yet.
+
+        The view is the value's only reader and has several readers itself: they, not the value, called for the buffer.
+        """
+        holder = {node: buffer for buffer, node in self.owners.node.items()}
+        for view in cone:
+            if is_view(self.fx.nodes[view]) and self.fx.value_inputs[view]:
+                base = self.fx.value_inputs[view][0]
+                buffer = holder.get(base)
+                leaf = self.leaves.get(buffer) if buffer is not None else None
+                if leaf is not None and not leaf.is_extern and self._called_for_by(view, base) and buffer != name:
+                    yield leaf.name
+
+    def _called_for_by(self, view: str, base: str) -> bool:
+        return self.fx.readers[base] == (view,) and len(self.fx.readers.get(view, ())) > 1
+
+    def _of_copies(self) -> Iterator[tuple[str, Nodes]]:
+        """Copies that Inductor makes for a library call: the call, and what its other arguments are computed from."""
         made_for = {leaf.name: self._only_call(leaf) for leaf in self.leaves.values() if not leaf.is_extern}
         for name, call in made_for.items():
             if call is not None and not self.leaves[name].computes and self._is_uncounted_copy(name, call):

@@ -31,6 +31,11 @@ class Launch:
     calls: tuple[KernelCall, ...] = ()
     reason: str | None = None
 
+    @property
+    def is_silent(self) -> bool:
+        """The group needs no kernel."""
+        return _is_silent(self.group)
+
 
 def launches(dump: IrDump, code: OutputCode | None) -> tuple[Launch, ...]:
     """One launch per top-level node of the post-fusion dump, in order."""

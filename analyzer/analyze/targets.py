@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from analyzer.model import FxNode
 
 
@@ -34,6 +36,7 @@ _VALUES_IGNORED = words("""
 _MAY_CHANGE_NOTHING = words("expand detach alias reshape view _unsafe_view lift_fresh slice")
 
 
+@lru_cache(maxsize=4096)
 def packet(target: str) -> str:
     """`aten.add.Tensor` → `add`; `operator.getitem` → `getitem`."""
     parts = target.removeprefix("torch.ops.").split(".")

@@ -38,11 +38,21 @@ class Traffic:
     def _of_group(self, group: DumpNode) -> tuple[int | None, int | None]:
         if group.node_class == "NopKernelSchedulerNode" or "MultiOutput" in group.inner:
             return 0, 0
-        kept_inside = _kept_inside(group)
-        written = {dep.buffer for dep in group.writes} - kept_inside
-        read = {dep.buffer for dep in group.reads} - kept_inside - written
+        inside = self.kept_inside(group)
+        written = {dep.buffer for dep in group.writes} - inside
+        read = {dep.buffer for dep in group.reads} - inside - written
         limit = _Limit.of(group)
         return _total(self._bytes(name, limit) for name in read), _total(self._bytes(name, limit) for name in written)
+
+    @staticmethod
+    def kept_inside(group: DumpNode) -> frozenset[str]:
+        """Buffers of a fused group that nobody but its members uses."""
+        if group.node_class in _ALONE:
+            return frozenset()
+        members = {member.name for member in group.members}
+        written = {dep.buffer for dep in group.writes}
+        buffers = [buffer for leaf in group.leaves() for buffer in leaf.buffers if buffer.name in written]
+        return frozenset(b.name for b in buffers if all(user.name in members for user in b.users))
 
     @cached_property
     def _buffers(self) -> Mapping[str, DumpBuffer]:
@@ -75,16 +85,6 @@ class Traffic:
             return 0
         names = [result.name for taker in takers for result in taker.buffers if result.name != call]
         return _total(self._bytes(name, limit) for name in names)
-
-
-def _kept_inside(group: DumpNode) -> set[str]:
-    """Buffers of a fused group that nobody but its members uses."""
-    if group.node_class in _ALONE:
-        return set()
-    members = {member.name for member in group.members}
-    written = {dep.buffer for dep in group.writes}
-    buffers = [buffer for leaf in group.leaves() for buffer in leaf.buffers if buffer.name in written]
-    return {buffer.name for buffer in buffers if all(user.name in members for user in buffer.users)}
 
 
 @dataclass(frozen=True, slots=True)

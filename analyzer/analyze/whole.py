@@ -29,6 +29,11 @@ def analyze(graph: CompiledGraph) -> GraphFacts:
     return _Analysis(graph).facts()
 
 
+def traffic_of(graph: CompiledGraph) -> Traffic:
+    """What is needed to count the bytes of single groups or nodes of this graph."""
+    return _Analysis(graph).traffic
+
+
 @dataclass(frozen=True)
 class _Analysis:
     graph: CompiledGraph
@@ -53,7 +58,10 @@ class _Analysis:
     def launches(self) -> tuple[Launch, ...]:
         found = launches(self.graph.post, self.graph.code) if self.graph.post else ()
         known = self.recorded.kernel_of if self.recorded else {}
-        return tuple(replace(launch, kernel=known.get(launch.group.name, launch.kernel)) for launch in found)
+        return tuple(
+            launch if launch.is_silent else replace(launch, kernel=known.get(launch.group.name, launch.kernel))
+            for launch in found
+        )
 
     @cached_property
     def launch_of(self) -> Mapping[str, Launch]:

@@ -285,12 +285,33 @@ def _place(node: FxNode) -> tuple[int, int]:
     return (node.location.line, node.location.column) if node.location else (0, 0)
 
 
+def _connected(node: FxNode, users: tuple[str, ...], live: bool) -> FxNode:
+    """The node with its users; `dataclasses.replace` would take longer than reading the line did."""
+    return FxNode(
+        node.name,
+        node.op,
+        node.target,
+        node.args,
+        node.kwargs,
+        node.inputs,
+        users,
+        node.annotation,
+        node.dtype,
+        node.shape,
+        node.stride,
+        node.device,
+        node.source,
+        live,
+        node.location,
+    )
+
+
 def _finish(scope: _Scope, artifact: Artifact) -> FxGraph:
     nodes = tuple(sorted(scope.nodes.values(), key=_place) if scope.renamed else scope.nodes.values())
     users, live = users_of(nodes), live_names(nodes, scope.lost)
     return FxGraph(
         artifact,
-        tuple(replace(node, users=users.get(node.name, ()), live=node.name in live) for node in nodes),
+        tuple(_connected(node, users.get(node.name, ()), node.name in live) for node in nodes),
         scope.outputs,
         {name: _finish(child, artifact) for name, child in scope.children.items()},
     )

@@ -14,9 +14,11 @@ from lark import Token, Tree
 from lark.exceptions import UnexpectedInput, UnexpectedToken
 
 from analyzer.artifacts.grammar import load_grammar
+from analyzer.artifacts.shapes import HOLES, Filler, filler, has_holes, shape_of, split_numbers
 from analyzer.model import Location, Problem, SourceComment
 
 _PREFIX = re.compile(r"[ \t]*(?:#|//) ?")
+_HANDLE = re.compile(r"\[Provenance debug handles\] (?P<kernel>\S+):(?P<number>[0-9]{1,18})")
 _RELEVANT = re.compile(r"Source Nodes:|Source node to|^ +|\[Provenance|Graph fragment|AOT ID")
 _MAX_BAD_LINES = 20
 _MAX_EXCERPT = 200
@@ -67,11 +69,35 @@ def read_comment(lines: Sequence[str]) -> CommentBlock:
     kept = [index for index, body in enumerate(bodies) if _RELEVANT.search(body)]
     if not kept:
         return CommentBlock()
-    block = _read_block("\n".join(bodies[index] for index in kept))
+    block = _read_quickly([bodies[index] for index in kept]) or _read_block("\n".join(bodies[i] for i in kept))
     if not block.bad:
         return block
     bad = tuple(BadLine(kept[b.index], b.column + cuts[kept[b.index]], b.message) for b in block.bad)
     return CommentBlock(block.comment, block.handle, block.aot_id, bad)
+
+
+def _read_quickly(lines: list[str]) -> CommentBlock | None:
+    """The handle by its pattern and the rest by its shape: blocks differ by numbers; None where that does not do."""
+    handles = [match for line in lines if (match := _HANDLE.fullmatch(line))]
+    text = "\n".join(line for line in lines if not _HANDLE.fullmatch(line))
+    key, numbers = split_numbers(text)
+    if len(numbers) >= HOLES or has_holes(text):
+        return None
+    fill = _shape(key, shape_of(text))
+    if fill is None:
+        return None
+    block: CommentBlock = fill(numbers, "", 0)
+    if not handles:
+        return block
+    return CommentBlock(block.comment, (handles[-1]["kernel"], int(handles[-1]["number"])), block.aot_id)
+
+
+@lru_cache(maxsize=4096)
+def _shape(key: str, shape: str) -> Filler | None:
+    """How to fill the record of a shape; a block with a bad line or with a handle of another form has none."""
+    block = _read_block(shape) if key else CommentBlock()
+    plain = _read_block(key) if key else CommentBlock()
+    return None if block.bad or block.handle or plain.bad or plain.handle else filler(block)
 
 
 @lru_cache(maxsize=4096)

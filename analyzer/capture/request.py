@@ -20,7 +20,9 @@ class CaptureRequest:
     `command`: the whole command line, see `script_command` and `module_command`. `ablations`: names of the registry.
     `baseline_of`: ablations whose `baseline` settings this arm needs, without ablating them. `settings`: keys may leave
     out `torch._inductor.config.`. `out`: the run folder, a fresh one by default. `python`: the interpreter of the
-    command, the running one by default. `timeout`: seconds. `env`: variables added to the environment.
+    command, the running one by default. `timeout`: seconds. `env`: variables added to the environment. `cache`: a
+    folder that keeps what compilers made (a private one, deleted afterwards, by default). `log`: a file that takes the
+    command's output, which passes through by default.
     """
 
     command: tuple[str, ...]
@@ -32,6 +34,8 @@ class CaptureRequest:
     timeout: float | None = None
     cwd: Path | None = None
     env: Mapping[str, str] = field(default_factory=dict)
+    cache: Path | None = None
+    log: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,11 +45,11 @@ def capture(request: CaptureRequest, progress: OnProgress | None = None) -> Capt
     cwd = (request.cwd or Path.cwd()).resolve()
     command = _resolved(request, cwd)
     run = folder.prepare(request.out, _label(request.command), cwd)
-    with _private_cache() as cache:
+    with _cache(request.cache) as cache:
         state = _write_request(run, plan, request)
         variables = environment.child_environment({**os.environ, **request.env}, run, cache, state)
         start, began = datetime.now(timezone.utc), time.monotonic()
-        child = _start(command, cwd, variables)
+        child = _start(command, cwd, variables, request.log)
         ending = _watched(child, request.timeout, _reporter(run, progress))
     facts = survey.Ran(request, plan, start.isoformat(), time.monotonic() - began, ending.code, variables, cwd)
     document = survey.survey(run, facts, ending.timed_out, ending.interrupted)
@@ -81,8 +81,12 @@ def _resolved(request: CaptureRequest, cwd: Path) -> tuple[str, ...]:
 
 
 @contextmanager
-def _private_cache() -> Iterator[Path]:
-    """A cache folder that no other run sees. Deleted afterwards, also when files appear meanwhile."""
+def _cache(kept: Path | None) -> Iterator[Path]:
+    """A cache folder that no other run sees. Deleted afterwards, also when files appear meanwhile, unless kept."""
+    if kept is not None:
+        kept.mkdir(parents=True, exist_ok=True)
+        yield kept.resolve()
+        return
     path = Path(tempfile.mkdtemp(prefix="inductor-audit-cache-"))
     try:
         yield path
@@ -103,10 +107,17 @@ def _write_request(run: Path, plan: settings.Plan, request: CaptureRequest) -> P
     return path
 
 
-def _start(command: tuple[str, ...], cwd: Path, variables: dict[str, str]) -> subprocess.Popen[bytes]:
-    """In a session of its own, so that the whole process group can be ended; files and terminal are inherited."""
+def _start(
+    command: tuple[str, ...], cwd: Path, variables: dict[str, str], log: Path | None
+) -> subprocess.Popen[bytes]:
+    """In a session of its own, so that the whole process group can be ended; without a log the terminal is inherited."""
     try:
-        return subprocess.Popen(command, cwd=cwd, env=variables, start_new_session=True)
+        if log is None:
+            return subprocess.Popen(command, cwd=cwd, env=variables, start_new_session=True)
+        with log.open("wb") as output:
+            return subprocess.Popen(
+                command, cwd=cwd, env=variables, start_new_session=True, stdout=output, stderr=subprocess.STDOUT
+            )
     except OSError as error:
         raise CaptureError(f"cannot start {command[0]}: {error.strerror or error}") from error
 

@@ -26,7 +26,7 @@ Line = tuple[int, str]
 
 def canonical_kernel(kernel: KernelDef, bound: Mapping[str, str]) -> Hashable:
     """Equal for kernels that do the same with the same memory; `bound` names what each parameter points to."""
-    cpp = kernel.backend == "cpp" or "extern \"C\"" in kernel.source
+    cpp = kernel.backend == "cpp" or 'extern "C"' in kernel.source
     lines = list(_cpp_lines(kernel.source) if cpp else _python_lines(kernel.source))
     names = {**{param.name: param.name for param in kernel.params}, **bound}
     tree, _ = _tree(lines, 0, dict(names), _CPP_DEFINITION if cpp else _PYTHON_DEFINITION)
@@ -35,7 +35,7 @@ def canonical_kernel(kernel: KernelDef, bound: Mapping[str, str]) -> Hashable:
 
 def readable_kernel(kernel: KernelDef) -> tuple[str, ...]:
     """The statements as lines to read side by side, intermediates and pointers numbered by first use."""
-    cpp = kernel.backend == "cpp" or "extern \"C\"" in kernel.source
+    cpp = kernel.backend == "cpp" or 'extern "C"' in kernel.source
     lines = _cpp_lines(kernel.source) if cpp else _python_lines(kernel.source)
     names: dict[str, str] = {}
     return tuple("  " * depth + _numbered(text, names) for depth, text in lines)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from analyzer.diff.bodies import canonical_body
+from analyzer.diff.bodies import Naming, canonical_body
 from analyzer.diff.fx_matching import FxMatching, match_fx
 from analyzer.diff.symbols import renamed
 from analyzer.facts import BufferFact, GraphFacts
@@ -56,6 +56,14 @@ class GraphSide:
         return renamed(str(value), self.symbols)
 
 
+_ALONE = ("old:", "new:")
+
+
+def is_alone(name: str) -> bool:
+    """Whether a name given by `Matching.naming` is of something that the other graph lacks."""
+    return name.startswith(_ALONE)
+
+
 @dataclass
 class Matching:
     """Two graphs and what in them is the same thing. `buffers` maps old names to new ones."""
@@ -76,20 +84,20 @@ class Matching:
             if name in self.buffers:
                 yield fact, self.new.buffers[self.buffers[name]]
 
-    def naming(self, side: GraphSide) -> Callable[[str], str]:
+    @property
+    def _matched_new(self) -> set[str]:
+        return set(self.fx.to_old) | set(self.buffers.values())
+
+    def naming(self, side: GraphSide) -> Naming:
         """A buffer's or input's name in the new graph's words; marked where the other graph lacks it."""
         old = side is self.old
-        known = {**self.fx.to_new, **self.buffers} if old else {}
-        same = set(self.fx.to_old) | set(self.buffers.values())
-        mark = "old:" if old else "new:"
+        shape = self.fx.old if old else self.fx.new
+        known = {**self.fx.to_new, **self.buffers} if old else {name: name for name in self._matched_new}
+        mark = _ALONE[0] if old else _ALONE[1]
 
         def name(text: str) -> str:
-            if old and text in known:
-                return known[text]
-            if not old and text in same:
-                return text
-            ours = text in side.buffers or text in (self.fx.old if old else self.fx.new).by_name
-            return mark + text if ours else text
+            ours = text in side.buffers or text in shape.by_name
+            return known.get(text) or (mark + text if ours else text)
 
         return name
 
@@ -109,7 +117,8 @@ def match_graphs(
     )
     matching = Matching(GraphSide(old, fx.old.symbols), GraphSide(new, fx.new.symbols), fx)
     sides = matching.old.buffers, matching.new.buffers
-    matching.buffers.update({one: other for one, other in (buffers or {}).items() if (one in sides[0]) and other in sides[1]})
+    known = (buffers or {}).items()
+    matching.buffers.update({one: other for one, other in known if one in sides[0] and other in sides[1]})
     _match_owned(matching)
     _match_helpers(matching)
     return matching
@@ -145,19 +154,20 @@ def _match_helpers(matching: Matching) -> None:
             _match_helpers_once(matching, signature)
 
 
-Signature = Callable[[Matching, GraphSide, BufferFact], Hashable]
+Signature = Callable[[GraphSide, BufferFact, Naming], Hashable]
 
 
 def _match_helpers_once(matching: Matching, signature: Signature) -> None:
     """One round; several helpers of one signature are interchangeable and matched in order."""
+    naming = matching.naming(matching.old), matching.naming(matching.new)
     taken = set(matching.buffers.values())
     free: defaultdict[Hashable, list[str]] = defaultdict(list)
     for fact in matching.new.facts.buffers:
         if fact.name not in taken and not _owned(fact, matching.fx.to_old):
-            free[signature(matching, matching.new, fact)].append(fact.name)
+            free[signature(matching.new, fact, naming[1])].append(fact.name)
     for fact in matching.old.facts.buffers:
         if fact.name not in matching.buffers and free and not _owned(fact, matching.fx.to_new):
-            found = free.get(signature(matching, matching.old, fact))
+            found = free.get(signature(matching.old, fact, naming[0]))
             if found:
                 matching.buffers[fact.name] = found.pop(0)
 
@@ -167,16 +177,16 @@ def _owned(fact: BufferFact, matched: Mapping[str, str]) -> bool:
     return fact.fx_node is not None and fact.fx_node in matched
 
 
-def _computation(matching: Matching, side: GraphSide, fact: BufferFact) -> Hashable:
+def _computation(side: GraphSide, fact: BufferFact, naming: Naming) -> Hashable:
     """What a helper computes, from what, as what; unique to it while something it reads is not matched."""
-    leaf, naming = side.leaves.get(fact.name), matching.naming(side)
+    leaf = side.leaves.get(fact.name)
     reads = sorted({naming(dep.buffer) for dep in leaf.reads}) if leaf else []
-    if leaf is None or any(name.startswith(("old:", "new:")) for name in reads):
+    if leaf is None or any(is_alone(name) for name in reads):
         return object()
     return fact.ir_class, _tensor(side, fact), tuple(reads), leaf.kernel, _body(leaf, fact, side, naming)
 
 
-def _body(leaf: DumpNode, fact: BufferFact, side: GraphSide, naming: Callable[[str], str]) -> Hashable:
+def _body(leaf: DumpNode, fact: BufferFact, side: GraphSide, naming: Naming) -> Hashable:
     own = {buffer.name: f"self{position}" for position, buffer in enumerate(leaf.buffers)}
     place = own.get(fact.name)
     if leaf.body is None:
@@ -189,11 +199,9 @@ def _tensor(side: GraphSide, fact: BufferFact) -> Hashable:
     return (layout.dtype, side.text(layout.size)) if layout is not None else None
 
 
-def _neighbourhood(matching: Matching, side: GraphSide, fact: BufferFact) -> Hashable:
-    """The FX nodes it computes and the buffers that read it, when its computation itself differs."""
-    known = matching.fx.to_new.get if side is matching.old else lambda name: name
-    back = side is matching.old
-    origins = [(known(name) if back else name if name in matching.fx.to_old else None) for name in fact.origins]
-    if not origins or None in origins:
+def _neighbourhood(side: GraphSide, fact: BufferFact, naming: Naming) -> Hashable:
+    """The FX nodes that a helper computes, when its computation itself differs."""
+    origins = frozenset(naming(name) for name in fact.origins)
+    if not origins or any(is_alone(name) for name in origins):
         return object()
-    return fact.ir_class, frozenset(origins)
+    return fact.ir_class, origins

@@ -41,15 +41,13 @@ _MIRRORED = {
 class Side:
     """One run's part in a change: the ids there, what is the case there, the place, and the code when code differs.
 
-    No ids: the run has nothing of the kind. `sketch` is `text` without what merely counts or names (numbered ids), so
-    that equal changes of repeated layers can be recognized.
+    No ids: the run has nothing of the kind.
     """
 
     ids: tuple[str, ...] = ()
     text: str = ""
     at: Location | None = None
     code: tuple[str, ...] = ()
-    sketch: str = ""
 
 
 @dataclass(frozen=True, slots=True)

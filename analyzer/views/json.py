@@ -19,9 +19,23 @@ SCHEMA_VERSION = 1
 Document = dict[str, Any]
 
 
+_OPEN_LEVELS = 4
+"""Down to the lists of a graph's records; each record is one line, which is also what the fast encoder can do."""
+
+
 def dumps(document: Mapping[str, Any]) -> str:
     """The document as text. Pure ASCII, so that no artifact text can reach a terminal as an escape sequence."""
-    return json.dumps(document, indent=2, ensure_ascii=True, allow_nan=False)
+    return _text(document, 0)
+
+
+def _text(value: Any, level: int) -> str:
+    if level == _OPEN_LEVELS or not value or not isinstance(value, dict | list):
+        return json.dumps(value, ensure_ascii=True, allow_nan=False)
+    indent = "  " * level
+    if isinstance(value, dict):
+        lines = [f"{indent}  {json.dumps(str(key))}: {_text(item, level + 1)}" for key, item in value.items()]
+        return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
+    return "[\n" + ",\n".join(f"{indent}  {_text(item, level + 1)}" for item in value) + f"\n{indent}]"
 
 
 def report_document(run: Run, graphs: Sequence[GraphFacts]) -> Document:

@@ -11,7 +11,7 @@ import os
 from inductor_audit_inside import waiting
 
 PLAN = {
-    "torch": "process:on_torch",
+    "torch": "process:on_torch laboratory:on_torch",
     "torch._inductor.config": "settings:apply",
     "torch._functorch.config": "settings:apply",
     "torch._dynamo.config": "settings:apply",
@@ -20,7 +20,9 @@ PLAN = {
     "torch._inductor.graph": "graphs:watch_graph",
     "torch._inductor.ir": "reasons:watch_ir",
     "torch._inductor.scheduler": "pairs:watch_scheduler",
-    "torch._inductor.compile_fx": "switches:on_compile_fx",
+    "torch._inductor.compile_fx": "switches:on_compile_fx laboratory:watch_compiles",
+    "torch._inductor.codecache": "laboratory:watch_calls",
+    "torch._inductor.output_code": "laboratory:watch_calls",
     "torch._inductor.codegen.cpp": "kernels:watch_scheduling",
     "torch._inductor.codegen.simd": "kernels:watch_scheduling",
     "torch._inductor.codegen.triton": "kernels:watch_scheduling",
@@ -36,7 +38,8 @@ PLAN = {
     "torch._inductor.codegen.cpp_wrapper_cpu_array_ref": "memory:watch_wrapper",
     "torch._inductor.codegen.memory_planning": "memory:watch_pools",
 }
-"""What to do when a module of torch has been imported: `module of this package:function(imported module)`."""
+"""What to do when a module of torch has been imported: `module of this package:function(imported module)`, several
+separated by spaces."""
 
 
 def start() -> None:

@@ -55,15 +55,16 @@ class _Announcing:
         perform(self.action, module)
 
 
-def perform(action: str, module: ModuleType) -> None:
-    """Run `module of this package:function` on an imported module of torch."""
+def perform(actions: str, module: ModuleType) -> None:
+    """Run each `module of this package:function` on an imported module of torch."""
     import importlib
 
     from inductor_audit_inside.notes import guarded
 
-    with guarded(f"hook {module.__name__}"):
-        where, function = action.split(":")
-        getattr(importlib.import_module(f"inductor_audit_inside.{where}"), function)(module)
+    for action in actions.split():
+        with guarded(f"hook {module.__name__}"):
+            where, function = action.split(":")
+            getattr(importlib.import_module(f"inductor_audit_inside.{where}"), function)(module)
 
 
 def _found_by_others(

@@ -1,0 +1,123 @@
+"""What differs around the compiles: settings first, then versions, devices, caches, and the program itself."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from analyzer.diff.records import ConfigChange, EnvironmentChange
+from analyzer.effective import ENVIRONMENT, EffectiveConfig, config_differences, effective_config
+from analyzer.facts import GraphFacts
+from analyzer.model import CacheState, CompiledGraph, Location, Run
+from analyzer.pairing import inputs_of
+
+Pairs = Sequence[tuple[GraphFacts, GraphFacts]]
+
+
+def config_changes(pairs: Pairs) -> Iterator[ConfigChange]:
+    """Settings with different effective values, once each with the graphs that they concern."""
+    found: defaultdict[tuple[str, str | None, str | None], list[tuple[str, EffectiveConfig, EffectiveConfig]]]
+    found = defaultdict(list)
+    for old, new in pairs:
+        configs = effective_config(old.graph), effective_config(new.graph)
+        for difference in config_differences(*configs):
+            key = difference.key, difference.base, difference.ablated
+            found[key].append((old.graph.name, *configs))
+    for (key, one, other), concerned in sorted(found.items(), key=lambda item: item[0][0]):
+        _, old_config, new_config = concerned[0]
+        graphs = tuple(name for name, *_ in concerned) if len(concerned) < len(pairs) else ()
+        yield ConfigChange(key, one, other, _place(old_config, key), _place(new_config, key), graphs)
+
+
+def _place(config: EffectiveConfig, key: str) -> Location | None:
+    line = config.lines.get(key)
+    return Location(config.file, line) if config.file and line is not None else None
+
+
+def environment_changes(old: Run, new: Run, pairs: Pairs) -> Iterator[EnvironmentChange]:
+    """Everything else that is the same when two runs differ in decisions alone."""
+    if old.torch_version and new.torch_version and old.torch_version != new.torch_version:
+        yield EnvironmentChange("torch", old.torch_version, new.torch_version)
+    yield from _cache_change(old, new)
+    yield from _once(_device_changes(pairs))
+    yield from _once(_switch_changes(pairs))
+    yield from _once(_program_changes(pairs))
+
+
+def _once(found: Iterator[EnvironmentChange]) -> Iterator[EnvironmentChange]:
+    """Each difference once, however many graphs show it."""
+    yield from dict.fromkeys(found)
+
+
+def _cache_change(old: Run, new: Run) -> Iterator[EnvironmentChange]:
+    states = old.cache_state, new.cache_state
+    if states[0] != states[1] and CacheState.UNKNOWN not in states:
+        warning = "a graph that came from a cache leaves fewer artifacts or none: what is missing is no decision"
+        yield EnvironmentChange("caches", str(states[0]), str(states[1]), warning)
+
+
+def _device_changes(pairs: Pairs) -> Iterator[EnvironmentChange]:
+    for old, new in pairs:
+        one, other = _devices(old), _devices(new)
+        if one and other and one != other:
+            warning = "code for another device is another comparison"
+            yield EnvironmentChange("device", ", ".join(one), ", ".join(other), warning)
+
+
+def _devices(facts: GraphFacts) -> tuple[str, ...]:
+    layouts = (buffer.layout for buffer in facts.buffers)
+    return tuple(sorted({layout.device for layout in layouts if layout is not None and layout.device}))
+
+
+def _switch_changes(pairs: Pairs) -> Iterator[EnvironmentChange]:
+    """Replaced functions of torch, where both runs recorded them, and variables that stand for settings."""
+    for old, new in pairs:
+        one, other = effective_config(old.graph), effective_config(new.graph)
+        yield from _patch_change(one, other)
+        for variable in sorted(ENVIRONMENT.keys() & (one.environment.keys() | other.environment.keys())):
+            values = (config.environment.get(variable, "not set") for config in (one, other))
+            before, after = values
+            if before != after:
+                yield EnvironmentChange(variable, before, after)
+
+
+def _patch_change(one: EffectiveConfig, other: EffectiveConfig) -> Iterator[EnvironmentChange]:
+    if one.patched is None or other.patched is None:
+        return
+    names = [", ".join(sorted({patch.function for patch in config.patched or ()})) for config in (one, other)]
+    if names[0] != names[1]:
+        yield EnvironmentChange("replaced functions of torch", names[0] or "none", names[1] or "none")
+
+
+def _program_changes(pairs: Pairs) -> Iterator[EnvironmentChange]:
+    """Inputs or source lines that show that another program was compiled."""
+    for old, new in pairs:
+        one, other = (sorted(map(_tensor_text, inputs_of(facts.graph).values())) for facts in (old, new))
+        if one != other and len(one) == len(other) and old.graph.kind != "backward":
+            left, right = [item for item in one if item not in other], [item for item in other if item not in one]
+            if left and right:
+                warning = "the inputs differ: another program, or the same on other data"
+                yield EnvironmentChange("inputs", ", ".join(left[:3]), ", ".join(right[:3]), warning)
+        yield from _source_change(old.graph, new.graph)
+
+
+def _tensor_text(tensor: tuple[str | None, tuple[int | str, ...] | None]) -> str:
+    dtype, shape = tensor
+    if shape is None:
+        return "no tensor"
+    sizes = (str(size) if isinstance(size, int) else "?" for size in shape)
+    return f"{(dtype or '?').removeprefix('torch.')}[{', '.join(sizes)}]"
+
+
+def _source_change(old: CompiledGraph, new: CompiledGraph) -> Iterator[EnvironmentChange]:
+    """A source line of each run that the other has not. A pass may lose lines, but invents none."""
+    one, other = _sources(old), _sources(new)
+    first, second = sorted(one - other), sorted(other - one)
+    if first and second:
+        warning = "the graphs come from different source lines: another program"
+        yield EnvironmentChange("source", first[0], second[0], warning)
+
+
+def _sources(graph: CompiledGraph) -> frozenset[str]:
+    sites = (node.source for node in (graph.fx.nodes if graph.fx else ()) if node.live)
+    return frozenset(site.code.strip() for site in sites if site is not None and site.code)

@@ -1,0 +1,120 @@
+"""What differs between two post-grad FX graphs. Dead nodes and the order of nodes do not count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from analyzer.diff.fx_matching import FxShape
+from analyzer.diff.layers.words import arrival_text
+from analyzer.diff.matching import GraphSide, Matching
+from analyzer.diff.records import Change, Kind, Layer, Side
+from analyzer.model import FxNode
+from analyzer.sameness import same_program
+
+
+def fx_changes(matching: Matching) -> Iterator[Change]:
+    """Nodes that came, went or changed, and the graph's results."""
+    removed, added = matching.fx.left()
+    yield from (_lone(Kind.REMOVED, node, matching.old) for node in removed if _counts(node))
+    yield from (_lone(Kind.ADDED, node, matching.new) for node in added if _counts(node))
+    for one, other in matching.fx.pairs():
+        if _counts(one) or _counts(other):
+            yield from _node_changes(matching, one, other)
+    yield from _output_changes(matching)
+    yield from _subgraph_changes(matching)
+
+
+def _counts(node: FxNode) -> bool:
+    return node.op != "output" and (node.live or node.op == "placeholder")
+
+
+def subject_of(node: FxNode) -> str:
+    """What kind of node it is: its target, or `input`."""
+    return "input" if node.op == "placeholder" else node.target
+
+
+def _lone(kind: Kind, node: FxNode, side: GraphSide) -> Change:
+    fact = next(fact for fact in side.facts.nodes if fact.name == node.name)
+    text = f"{subject_of(node)} {_tensor_text(node)}".strip()
+    if node.op != "placeholder":
+        text += f", {arrival_text(fact, side)}"
+    here = Side((node.name,), text, node.location)
+    sides = (here, Side()) if kind == Kind.REMOVED else (Side(), here)
+    return Change(kind, Layer.FX, "node", subject_of(node), *sides)
+
+
+def _tensor_text(node: FxNode) -> str:
+    if node.dtype is None or node.shape is None:
+        return ""
+    return f"{node.dtype.removeprefix('torch.')}[{', '.join(map(str, node.shape))}]"
+
+
+def _changed(aspect: str, pair: tuple[FxNode, FxNode], old: str, new: str) -> Change:
+    one, other = pair
+    sides = Side((one.name,), old, one.location), Side((other.name,), new, other.location)
+    return Change(Kind.CHANGED, Layer.FX, aspect, " → ".join(dict.fromkeys(map(subject_of, pair))), *sides)
+
+
+def _node_changes(matching: Matching, one: FxNode, other: FxNode) -> Iterator[Change]:
+    pair, old, new = (one, other), matching.fx.old, matching.fx.new
+    if one.target != other.target and one.op != "placeholder":
+        yield _changed("target", pair, one.target, other.target)
+    if one.dtype and other.dtype and one.dtype != other.dtype:
+        yield _changed("dtype", pair, one.dtype, other.dtype)
+    for aspect, sizes in (("shape", (one.shape, other.shape)), ("stride", (one.stride, other.stride))):
+        if None not in sizes and old.size(sizes[0]) != new.size(sizes[1]):
+            yield _changed(aspect, pair, str(list(sizes[0] or ())), str(list(sizes[1] or ())))
+    if one.target == other.target and one.op != "placeholder":
+        yield from _argument_changes(matching, one, other)
+
+
+def _argument_changes(matching: Matching, one: FxNode, other: FxNode) -> Iterator[Change]:
+    """Literal arguments, or which nodes are passed; not when the other node is itself new or gone."""
+    old, new = matching.fx.old, matching.fx.new
+    if _literals(one, old) != _literals(other, new):
+        yield _changed("arguments", (one, other), _call_text(one), _call_text(other))
+        return
+    passed = list(zip(one.inputs, other.inputs, strict=False))
+    rewired = [(a, b) for a, b in passed if a in matching.fx.to_new and b in matching.fx.to_old]
+    if any(matching.fx.to_new[a] != b for a, b in rewired):
+        yield _changed("inputs", (one, other), _call_text(one), _call_text(other))
+
+
+def _literals(node: FxNode, shape: FxShape) -> object:
+    """Positional and keyword arguments alike; sets of keywords in any order."""
+    kwargs = sorted((key, shape.blank(value, node)) for key, value in node.kwargs)
+    return [shape.blank(arg, node) for arg in node.args], kwargs
+
+
+def _call_text(node: FxNode) -> str:
+    given = [*node.args, *(f"{key}={value}" for key, value in node.kwargs)]
+    return f"{node.target}({', '.join(given)})"
+
+
+def _output_changes(matching: Matching) -> Iterator[Change]:
+    """Results of the graph: how many, and which; a result that is new or gone tells itself."""
+    old, new = matching.fx.old.outputs, matching.fx.new.outputs
+    to_new = matching.fx.to_new
+    same = len(old) == len(new) and all(_same_result(a, b, to_new.get, matching) for a, b in zip(old, new, strict=True))
+    if not same and old and new:
+        sides = (Side(("output",), ", ".join(map(str, names))) for names in (old, new))
+        yield Change(Kind.CHANGED, Layer.FX, "outputs", "output", *sides)
+
+
+def _same_result(one: str | None, other: str | None, to_new: Callable[[str], str | None], matching: Matching) -> bool:
+    if one is None or other is None:
+        return one is other
+    lone = to_new(one) is None or other not in matching.fx.to_old
+    return lone or to_new(one) == other
+
+
+def _subgraph_changes(matching: Matching) -> Iterator[Change]:
+    """Branches and bodies of control flow, by the names of their attributes."""
+    one, other = (side.facts.graph.fx or side.facts.graph.readable for side in (matching.old, matching.new))
+    if one is None or other is None:
+        return
+    for name in sorted(one.subgraphs.keys() | other.subgraphs.keys()):
+        old, new = one.subgraphs.get(name), other.subgraphs.get(name)
+        if old is None or new is None or not same_program(old, new):
+            texts = (f"{len(graph.nodes)} nodes" if graph else "absent" for graph in (old, new))
+            yield Change(Kind.CHANGED, Layer.FX, "subgraph", "subgraph", *(Side((name,), text) for text in texts))

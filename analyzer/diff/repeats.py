@@ -1,0 +1,40 @@
+"""Equal changes of repeated layers, told once: what a model does 48 times it also changes 48 times."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable
+
+from analyzer.diff.records import Change, Repeated, Side
+
+_BUFFERS = re.compile(r"\b(buf|op)\d+(?:_(?:buf|op)\d+)*")
+_KERNEL = re.compile(r"\b(cpp|triton)_\w+")
+_NUMBERED = re.compile(r"\b([A-Za-z]\w*?)(?:_?\d+(?:_\d+)*)\b(?!\()")
+
+
+def collapse(changes: Iterable[Change]) -> tuple[Repeated, ...]:
+    """Changes that differ in numbered names alone, together, in the order of their first occurrence."""
+    found: dict[Hashable, list[Change]] = {}
+    for change in changes:
+        found.setdefault(_sketch(change), []).append(change)
+    return tuple(Repeated(first, tuple(others)) for first, *others in found.values())
+
+
+def _sketch(change: Change) -> Hashable:
+    ids = frozenset((*change.old.ids, *change.new.ids))
+    sides = tuple(_side(side, ids) for side in (change.old, change.new))
+    return change.kind, change.layer, change.aspect, change.subject, sides
+
+
+def _side(side: Side, ids: frozenset[str]) -> Hashable:
+    return len(side.ids), _erased(side.text, ids), tuple(_erased(line, ids) for line in side.code)
+
+
+def _erased(text: str, ids: frozenset[str]) -> str:
+    """Names without their numbers; types such as float32 keep theirs."""
+    text = _BUFFERS.sub(lambda match: match[1] + "%" * match[0].count("op"), text)
+    text = _KERNEL.sub(r"\1 kernel", text)
+    return _NUMBERED.sub(lambda match: match[0] if _TYPE.fullmatch(match[0]) else match[1], text)
+
+
+_TYPE = re.compile(r"b?float\d+\w*|u?int\d+|complex\d+|i\d+")

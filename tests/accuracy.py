@@ -1,0 +1,109 @@
+"""Measures attribution against the compiler: facts without our sidecar beside those that the sidecar recorded.
+
+    python -m tests.accuracy RUN...        runs that `capture` made; prints one row per level of evidence
+
+A level leaves out everything better: `provenance` the sidecar, `bare` the provenance record and the trace log too.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from analyzer.analyze import analyze
+from analyzer.facts import GraphFacts, Storage
+from analyzer.load import load_run
+from analyzer.model import CompiledGraph
+
+LEVELS = ("provenance", "bare")
+
+
+def without(graph: CompiledGraph, level: str) -> CompiledGraph:
+    """The graph with only the evidence of a level."""
+    stripped = replace(graph, sidecar=None)
+    return stripped if level == "provenance" else replace(stripped, provenance=None, trace=None)
+
+
+def compare(exact: GraphFacts, said: GraphFacts, counts: Counter[str], misses: list[str] | None = None) -> None:
+    """Adds one graph's agreement to the counts; `misses` collects the disagreements in words."""
+    live = {node.name for node in exact.nodes if node.node.op == "call_function"}
+    ours = {buffer.name: buffer for buffer in said.buffers}
+    for buffer in exact.buffers:
+        mine = ours.get(buffer.name)
+        if mine is None:
+            continue  # dead before the dump was written: nothing but the sidecar knows it
+        if buffer.fx_node is not None:
+            counts["owner"] += 1
+            kind = "right" if mine.fx_node == buffer.fx_node else "unknown" if mine.fx_node is None else "wrong"
+            counts[f"owner_{kind}"] += 1
+            if kind != "right" and misses is not None:
+                misses.append(f"{buffer.name}: {buffer.fx_node}, said {mine.fx_node} ({mine.reason})")
+        if buffer.ir_class == "ComputedBuffer":
+            true, origins = set(buffer.origins) & live, set(mine.origins) & live
+            counts["origins"] += len(true)
+            counts["origins_said"] += len(origins)
+            counts["origins_both"] += len(true & origins)
+        counts["removed"] += buffer.storage == Storage.REMOVED
+        counts["removed_said"] += mine.storage == Storage.REMOVED
+        counts["removed_both"] += buffer.storage == mine.storage == Storage.REMOVED
+    kernels = {group.name: group.kernel for group in said.groups}
+    for group in exact.groups:
+        if group.kernel is not None:
+            counts["kernel"] += 1
+            counts["kernel_right"] += kernels.get(group.name) == group.kernel
+    computes = {kernel.name: set(kernel.fx_nodes) & live for kernel in said.kernels}
+    for kernel in exact.kernels:
+        if kernel.backend not in ("extern", "fallback"):
+            true, found = set(kernel.fx_nodes) & live, computes.get(kernel.name, set())
+            counts["attribution"] += len(true)
+            counts["attribution_said"] += len(found)
+            counts["attribution_both"] += len(true & found)
+
+
+def measure(runs: Iterable[Path], level: str, misses: list[str] | None = None) -> Counter[str]:
+    """Agreement over all graphs of the runs that have a complete sidecar and no control flow."""
+    counts: Counter[str] = Counter()
+    for path in runs:
+        for graph in load_run(path).graphs:
+            if graph.sidecar is None or len(graph.sidecar.graphs) != 1 or graph.post is None:
+                continue
+            counts["graphs"] += 1
+            compare(analyze(graph), analyze(without(graph, level)), counts, misses)
+    return counts
+
+
+def ratio(counts: Counter[str], part: str, whole: str) -> float:
+    """A share; 1.0 of nothing."""
+    return counts[part] / counts[whole] if counts[whole] else 1.0
+
+
+def row(counts: Counter[str]) -> dict[str, float]:
+    """The figures of one level, under the names that the README's table has."""
+    return {
+        "graphs": counts["graphs"],
+        "owner right": ratio(counts, "owner_right", "owner"),
+        "owner wrong": ratio(counts, "owner_wrong", "owner") if counts["owner"] else 0.0,
+        "kernel right": ratio(counts, "kernel_right", "kernel"),
+        "removed found": ratio(counts, "removed_both", "removed"),
+        "removed invented": counts["removed_said"] - counts["removed_both"],
+        "origins precision": ratio(counts, "origins_both", "origins_said"),
+        "origins recall": ratio(counts, "origins_both", "origins"),
+        "kernel → op precision": ratio(counts, "attribution_both", "attribution_said"),
+        "kernel → op recall": ratio(counts, "attribution_both", "attribution"),
+    }
+
+
+def main() -> None:
+    """Prints a row per level, and what was missed."""
+    runs = [Path(argument) for argument in sys.argv[1:]]
+    for level in LEVELS:
+        misses: list[str] = []
+        print(level, {name: round(value, 4) for name, value in row(measure(runs, level, misses)).items()})
+        print("\n".join(f"    {miss}" for miss in misses))
+
+
+if __name__ == "__main__":
+    main()
