@@ -212,6 +212,77 @@ def report(run: Path, name: str | None, full: bool, as_json: bool, no_color: boo
     return FINE if any(graph.nodes or graph.groups or graph.kernels for graph in facts) else FAILED
 
 
+@cli.command(short_help="Tell all about one op, buffer, kernel or line.")
+@click.argument("run", metavar="RUN", type=RUN)
+@click.argument("name", metavar="NAME")
+@click.argument("other", metavar="[NAME2]", required=False)
+@click.option("--graph", "graph", metavar="NAME", help="Only this compiled graph; names are folder names.")
+@click.option("--full", is_flag=True, help="Leave nothing out of long lists.")
+@reading
+def explain(
+    run: Path, name: str, other: str | None, graph: str | None, full: bool, as_json: bool, no_color: bool
+) -> int:
+    """Tell all about NAME: what it came from, what it became, and why; of two names, why they are (not) one kernel.
+
+    NAME is a buffer, op, group, FX node, kernel, pre-grad op, or FILE:LINE of the program.
+
+    \b
+    Examples:
+      inductor-audit explain torch_compile_debug buf3
+      inductor-audit explain torch_compile_debug model.py:17
+      inductor-audit explain torch_compile_debug relu mm
+    """
+    from analyzer.explain import explain as explain_one
+    from analyzer.explain import explain_pair
+    from analyzer.views.explain import ExplainView, PairView, explain_document, pair_document
+
+    _, facts = _analyzed(run, graph)
+    if other is None:
+        told = explain_one(facts, name)
+        _show(lambda: ExplainView(told, full), lambda: explain_document(told), as_json, no_color)
+    else:
+        pairs = explain_pair(facts, name, other)
+        _show(lambda: PairView(pairs, full), lambda: pair_document(pairs), as_json, no_color)
+    return FINE
+
+
+@cli.command(short_help="Write the graph of all layers for other tools.")
+@click.argument("run", metavar="RUN", type=RUN)
+@click.option("--to", "form", type=click.Choice(["graphml", "dot", "json"]), required=True, help="The format.")
+@click.option("--graph", "name", metavar="NAME", help="Only this compiled graph; names are folder names.")
+@click.option("--out", metavar="FILE", type=RUN, help="Write there instead of to stdout.")
+def export(run: Path, form: str, name: str | None, out: Path | None) -> int:
+    """Write RUN as a graph: source lines, ops, FX nodes, buffers, scheduler nodes, groups and kernels.
+
+    \b
+    Example:
+      inductor-audit export torch_compile_debug --to graphml --out run.graphml
+    """
+    from analyzer.graph import export as export_graphs
+    from analyzer.graph import to_networkx
+
+    _, facts = _analyzed(run, name)
+    _deliver(export_graphs([to_networkx(graph) for graph in facts], form), out)
+    return FINE if facts else FAILED
+
+
+def _deliver(text: str, out: Path | None) -> None:
+    """To a file, or to stdout; a reader may close the pipe early."""
+    from analyzer.errors import UsageError
+
+    if out is not None:
+        try:
+            out.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"cannot write {out}: {error.strerror}") from error
+        return
+    try:
+        click.echo(text, nl=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 @cli.command(short_help="Judge whether an ablation acted.")
 @click.argument("base", metavar="BASE", type=RUN)
 @click.argument("ablated", metavar="ABLATED", type=RUN)

@@ -19,7 +19,12 @@ from analyzer.facts import GraphFacts, GroupFact
 from analyzer.model import DumpNode
 from analyzer.why import Reasons, Why, leaves_of
 
-_DECLINES = re.compile(r"\w+\.can_fuse_(vertical|horizontal) declines")
+_TERSE = re.compile(
+    r"\w+\.can_fuse_(vertical|horizontal) declines|intermediate nodes .*|will create cycle|no shared data"
+)
+"""Reasons that say less than the dumps can."""
+
+_SAYS = "Inductor says: "
 _LONE = {"NopKernelSchedulerNode": "runs no kernel", "ExternKernelSchedulerNode": "is a library call"}
 
 
@@ -57,6 +62,10 @@ class Boundaries:
         return {group.name: group for group in self.facts.groups}
 
     @cached_property
+    def _order(self) -> Mapping[str, int]:
+        return {name: position for position, name in enumerate(self._groups)}
+
+    @cached_property
     def _pairs(self) -> Mapping[frozenset[str], FusionPair]:
         """The last refused pair between two groups, the one with most members."""
         group_of = {member: group.name for group in self.facts.groups for member in group.members}
@@ -90,7 +99,7 @@ class Boundaries:
     def neighbours(self) -> Iterator[Apart]:
         """Every group and each one that reads what it made."""
         for group in self.facts.groups:
-            for source in sorted(self._needs.get(group.name, ()), key=list(self._groups).index):
+            for source in sorted(self._needs.get(group.name, ()), key=self._order.__getitem__):
                 yield self.between(self._groups[source], group)
 
     def between(self, first: GroupFact, second: GroupFact) -> Apart:
@@ -101,7 +110,7 @@ class Boundaries:
         recorded = self._recorded(first, second)
         if recorded is None:
             return Apart(first.name, second.name, likely, shared)
-        vague = _DECLINES.fullmatch(recorded.text) or not self._was_asked(first, second)
+        vague = _TERSE.fullmatch(recorded.text.removeprefix(_SAYS)) or not self._was_asked(first, second)
         return Apart(first.name, second.name, recorded, shared, likely if vague else None)
 
     # ------------------------------------------------------------------------------------------------------- recorded
@@ -118,7 +127,7 @@ class Boundaries:
             all_kept = not any(graph.pairs_dropped for graph in record)
             return Why("the scheduler never considered the pair", recorded=True) if all_kept else None
         if pair.reason is not None:
-            return Why(f"Inductor says: {pair.reason}", recorded=True)
+            return Why(_SAYS + pair.reason, recorded=True)
         said = "allowed the pair, yet did not fuse it" if pair.allowed else "refused the pair without a reason"
         return Why(f"Inductor {said}", recorded=True)
 
@@ -165,14 +174,21 @@ class Boundaries:
                 return f"{', '.join(sorted(between))} lies between them: joining them would create a cycle"
         return None
 
-    def _upstream(self, name: str) -> set[str]:
-        found: set[str] = set()
-        queue = [name]
-        while queue:
-            fresh = self._needs.get(queue.pop(), frozenset()) - found
-            found |= fresh
-            queue.extend(fresh)
-        return found
+    def _upstream(self, name: str) -> frozenset[str]:
+        """All groups that a group needs, directly or not."""
+        if name not in self._known_upstream:
+            found: set[str] = set()
+            queue = [name]
+            while queue:
+                fresh = self._needs.get(queue.pop(), frozenset()) - found
+                found |= fresh
+                queue.extend(fresh)
+            self._known_upstream[name] = frozenset(found)
+        return self._known_upstream[name]
+
+    @cached_property
+    def _known_upstream(self) -> dict[str, frozenset[str]]:
+        return {}
 
     def _template(self, first: GroupFact, second: GroupFact) -> str | None:
         for group in (first, second):

@@ -113,7 +113,7 @@ def _size(buffer: BufferFact) -> str:
 
 
 def _stored(buffer: BufferFact) -> str:
-    shared = f" ({buffer.shares_memory_with})" if buffer.shares_memory_with else ""
+    shared = f" in the memory of {buffer.shares_memory_with}" if buffer.shares_memory_with else ""
     if buffer.storage == Storage.REMOVED:
         return REMOVED
     if buffer.storage == Storage.REUSED:

@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from analyzer.apart import Apart, Boundaries
 from analyzer.describe import Describer, Told
 from analyzer.errors import UsageError
-from analyzer.facts import GraphFacts, GroupFact
+from analyzer.facts import GraphFacts, GroupFact, KernelFact
 from analyzer.graph import Graph, Key, NodeKind, computing, to_networkx
 
 _PREFERRED = (
@@ -59,7 +59,8 @@ class PairExplanation:
     """Two names in one graph, and every pair of groups that they are computed in.
 
     `together` are the groups that compute both; `apart` the reasons for the other pairs. Both are empty when one of the
-    names has no group (an input, a view).
+    names has no group (an input, a view). `one_function` are kernels that run groups of both without fusing them, as
+    the C++ backend packs them.
     """
 
     graph: str
@@ -69,6 +70,7 @@ class PairExplanation:
     second_groups: tuple[str, ...]
     together: tuple[str, ...]
     apart: tuple[Apart, ...]
+    one_function: tuple[str, ...] = ()
 
 
 def explain(graphs: Sequence[GraphFacts], name: str) -> tuple[Explanation, ...]:
@@ -187,6 +189,7 @@ class _Explainer:
             theirs,
             together,
             tuple(self._apart(mine, theirs)),
+            tuple(kernel.name for kernel in self.facts.kernels if _runs_both(kernel, mine, theirs)),
         )
 
     def _apart(self, mine: Sequence[str], theirs: Sequence[str]) -> Iterator[Apart]:
@@ -196,3 +199,9 @@ class _Explainer:
             for other in theirs:
                 if one != other:
                     yield boundaries.between(known[one], known[other])
+
+
+def _runs_both(kernel: KernelFact, mine: Sequence[str], theirs: Sequence[str]) -> bool:
+    """Several calls of a library function are no common function."""
+    groups = set(kernel.groups)
+    return kernel.calls == 1 and bool(groups & set(mine)) and bool(groups & set(theirs))

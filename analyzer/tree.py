@@ -1,29 +1,32 @@
-"""Where artifacts are read from: a folder, or an archive read in place. Nothing is ever extracted or run."""
+"""Where artifacts are read from: a folder, an archive read in place, or one file. Nothing is ever extracted or run."""
 
 from __future__ import annotations
 
 import os
-import tarfile
-import zipfile
-from collections.abc import Iterator, Mapping
+import stat
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
+from analyzer.archive import MAX_FILE_BYTES, MAX_FILES, is_archive, open_archive
 from analyzer.errors import ArtifactError, UsageError
 from analyzer.model import Location
 
-MAX_FILES = 200_000
-MAX_FILE_BYTES = 512 * 2**20
-MAX_ARCHIVE_BYTES = 2 * 2**30
+__all__ = ["Folder", "Tree", "is_archive", "open_tree", "read_file", "text_of"]
 
 
 class Tree(Protocol):
-    """Files by their path relative to the root that the user named."""
+    """Files by their path relative to a root; `notes` say what of it cannot be read."""
 
     @property
     def root(self) -> str:
-        """The path as the user gave it."""
+        """The path of the folder or archive."""
+        ...
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was left out, in plain sentences."""
         ...
 
     def paths(self) -> list[PurePosixPath]:
@@ -36,24 +39,20 @@ class Tree(Protocol):
 
 
 def open_tree(path: Path) -> Tree:
-    """The tree for a RUN argument. Raises UsageError when there is nothing there."""
+    """The tree for a folder or an archive. Raises UsageError when there is nothing there."""
     if path.is_dir():
         return Folder(str(path))
     if not path.exists():
-        raise UsageError(f"{path}: no such file or folder", "name a debug folder, an archive of one, or an artifact file")
-    if zipfile.is_zipfile(path):
-        return Archive(str(path), _zip_members(path))
-    return Archive(str(path), _tar_members(path))
-
-
-def is_archive(path: Path) -> bool:
-    """Whether a file is an archive that can be read in place."""
-    return zipfile.is_zipfile(path) or tarfile.is_tarfile(path)
+        hint = "name a debug folder, an archive of one, or an artifact file"
+        raise UsageError(f"{path}: no such file or folder", hint)
+    return open_archive(path)
 
 
 def text_of(data: bytes) -> str:
-    """Bytes as text; what is no UTF-8 becomes replacement characters."""
-    return data.decode("utf-8", errors="replace")
+    """Bytes as text; what is no UTF-8 becomes replacement characters. Windows editors save UTF-16, and marks."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", errors="replace")
+    return data.decode("utf-8", errors="replace").removeprefix("\ufeff")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +60,7 @@ class Folder:
     """A folder on disk; links to folders are not followed."""
 
     root: str
+    notes: tuple[str, ...] = ()
 
     def paths(self) -> list[PurePosixPath]:
         """Every file below it. Raises UsageError when there are too many to be a debug folder."""
@@ -82,68 +82,13 @@ class Folder:
 
 
 def read_file(path: Path) -> bytes:
-    """A file's bytes. Raises ArtifactError when it cannot be read or is far too large for an artifact."""
+    """A file's bytes. Raises ArtifactError when it cannot be read, is no plain file, or far too large."""
     try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise ArtifactError(Location(str(path), 1), f"larger than {MAX_FILE_BYTES >> 20} MiB")
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):
+            raise ArtifactError(Location(str(path), 1), "expected a plain file")
+        if found.st_size > MAX_FILE_BYTES:
+            raise ArtifactError(Location(str(path), 1), f"expected a file of at most {MAX_FILE_BYTES >> 20} MiB")
         return path.read_bytes()
     except OSError as error:
         raise ArtifactError(Location(str(path), 1), f"cannot be read: {error.strerror}") from error
-
-
-@dataclass(frozen=True, slots=True)
-class Archive:
-    """A .zip or .tar file, its members already in memory (names are only compared, never used as paths on disk)."""
-
-    root: str
-    members: Mapping[PurePosixPath, bytes]
-
-    def paths(self) -> list[PurePosixPath]:
-        """Every member that is a plain file."""
-        return sorted(self.members)
-
-    def data(self, path: PurePosixPath) -> bytes:
-        """The member's bytes."""
-        return self.members[path]
-
-
-def _collect(root: Path, sized: Iterator[tuple[str, int, bytes | None]]) -> dict[PurePosixPath, bytes]:
-    """Members by path; stops before an archive can fill the memory."""
-    members: dict[PurePosixPath, bytes] = {}
-    total = 0
-    for name, size, data in sized:
-        total += size
-        if total > MAX_ARCHIVE_BYTES or len(members) > MAX_FILES:
-            raise ArtifactError(Location(str(root), 1), f"archive of more than {MAX_ARCHIVE_BYTES >> 30} GiB or {MAX_FILES} files")
-        if data is not None:
-            members[PurePosixPath(name)] = data
-    return members
-
-
-def _zip_members(path: Path) -> dict[PurePosixPath, bytes]:
-    def sized() -> Iterator[tuple[str, int, bytes | None]]:
-        with zipfile.ZipFile(path) as archive:
-            for info in archive.infolist():
-                yield info.filename, info.file_size, None if _oversized(info) else archive.read(info)
-
-    try:
-        return _collect(path, sized())
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, EOFError) as error:
-        raise ArtifactError(Location(str(path), 1), f"broken or encrypted zip archive: {error}") from error
-
-
-def _oversized(info: zipfile.ZipInfo) -> bool:
-    return info.is_dir() or info.file_size > MAX_FILE_BYTES
-
-
-def _tar_members(path: Path) -> dict[PurePosixPath, bytes]:
-    def sized() -> Iterator[tuple[str, int, bytes | None]]:
-        with tarfile.open(path) as archive:
-            for info in archive:
-                member = archive.extractfile(info) if info.isfile() and info.size <= MAX_FILE_BYTES else None
-                yield info.name, info.size, member.read() if member else None
-
-    try:
-        return _collect(path, sized())
-    except (tarfile.TarError, OSError, EOFError) as error:
-        raise ArtifactError(Location(str(path), 1), f"broken tar archive: {error}") from error

@@ -84,6 +84,9 @@ class Reasons:
         if (own := _made_by(leaf)) is not None:
             yield own
             return
+        targets = [target for made in leaf.buffers if made.name == buffer.name for target in made.mutations]
+        if targets:
+            yield f"it is written into {', '.join(targets)}"
         if "OUTPUT" in buffer.users:
             yield "it is an output of the graph"
         libraries = [name for name in buffer.users if name in self._ops and _library(self._ops[name]) is not None]
@@ -134,7 +137,7 @@ class Reasons:
         if not lowering.hinted:
             return ""
         reads = "?" if lowering.nontrivial_reads is None else lowering.nontrivial_reads
-        return f"; a hint proposed a buffer, but a hint takes effect only with more than one nontrivial read (it has {reads})"
+        return f"; a hint proposed a buffer, which takes more than one nontrivial read (it has {reads})"
 
     def _limit(self) -> str | None:
         """The limit of reads in force."""

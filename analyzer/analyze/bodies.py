@@ -131,7 +131,7 @@ class BodyFinder:
         for leaf in reversed(list(self.leaves.values())):
             values = self.known.values_of(leaf) or frozenset()
             if leaf.name in self.owners.implements and not leaf.is_extern:
-                cones[leaf.name] = frozenset(self.fx.cone(self.owners.implements[leaf.name], values)[0])
+                cones[leaf.name] = self._cone_of(leaf, self.owners.implements[leaf.name])
             elif leaf.name not in self.owners.node:
                 readers = self.readers.get(leaf.name, ())
                 calls = frozenset(self.owners.implements[r] for r in readers if r in self.owners.implements)
@@ -161,26 +161,27 @@ class BodyFinder:
     def _claims(self, cones: Mapping[str, Nodes]) -> dict[str, Nodes]:
         claims = dict(self._of_copies())
         for name in cones:
-            late = [cones[base] | claims.get(base, frozenset()) for base in self._seen_through_views(name, cones[name])]
+            late = [cones[base] | claims.get(base, frozenset()) for base in self._realized_late(name, cones[name])]
             claims[name] = claims.get(name, frozenset()).union(*late)
         return claims
 
-    def _seen_through_views(self, name: str, cone: Nodes) -> Iterator[str]:
-        """Buffers that the body reads through a view made when their value had none yet.
+    def _realized_late(self, name: str, cone: Nodes) -> Iterator[str]:
+        """Buffers that the body reads through a node made when their value had none yet, the value's only reader.
 
-        The view is the value's only reader and has several readers itself: they, not the value, called for the buffer.
+        A view with several readers: they, not the value, called for the buffer. A copy into an input: it did.
         """
         holder = {node: buffer for buffer, node in self.owners.node.items()}
-        for view in cone:
-            if is_view(self.fx.nodes[view]) and self.fx.value_inputs[view]:
-                base = self.fx.value_inputs[view][0]
-                buffer = holder.get(base)
-                leaf = self.leaves.get(buffer) if buffer is not None else None
-                if leaf is not None and not leaf.is_extern and self._called_for_by(view, base) and buffer != name:
-                    yield leaf.name
+        for reader in cone:
+            for base in self.fx.value_inputs[reader]:
+                buffer = holder.get(base, name)
+                leaf = self.leaves.get(buffer)
+                if leaf is not None and not leaf.is_extern and self._called_for_by(reader, base) and buffer != name:
+                    yield buffer
 
-    def _called_for_by(self, view: str, base: str) -> bool:
-        return self.fx.readers[base] == (view,) and len(self.fx.readers.get(view, ())) > 1
+    def _called_for_by(self, reader: str, base: str) -> bool:
+        node = self.fx.nodes[reader]
+        shared_view = is_view(node) and len(self.fx.readers.get(reader, ())) > 1
+        return self.fx.readers.get(base) == (reader,) and (shared_view or packet(node.target) == "copy_")
 
     def _of_copies(self) -> Iterator[tuple[str, Nodes]]:
         """Copies that Inductor makes for a library call: the call, and what its other arguments are computed from."""

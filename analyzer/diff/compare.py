@@ -69,8 +69,8 @@ def diff_graphs(
     scheduling = tuple(scheduling_changes(matching))
     earlier = fx + lowering + scheduling
     code = tuple(code_changes(matching, earlier))
-    changes = earlier + code + tuple(cost_changes(old, new))
     unknown = tuple(_unknown(old, new))
+    changes = earlier + code + (tuple(cost_changes(old, new)) if not unknown else ())
     return GraphDiff(old.graph.name, new.graph.name, changes, old.summary, new.summary, unknown)
 
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from analyzer.diff.records import ConfigChange, EnvironmentChange
-from analyzer.effective import ENVIRONMENT, EffectiveConfig, config_differences, effective_config
+from analyzer.effective import ENVIRONMENT, ConfigDifference, EffectiveConfig, config_differences, effective_config
 from analyzer.facts import GraphFacts
 from analyzer.model import CacheState, CompiledGraph, Location, Run
 from analyzer.pairing import inputs_of
@@ -16,17 +16,15 @@ Pairs = Sequence[tuple[GraphFacts, GraphFacts]]
 
 def config_changes(pairs: Pairs) -> Iterator[ConfigChange]:
     """Settings with different effective values, once each with the graphs that they concern."""
-    found: defaultdict[tuple[str, str | None, str | None], list[tuple[str, EffectiveConfig, EffectiveConfig]]]
-    found = defaultdict(list)
+    found: defaultdict[ConfigDifference, list[tuple[str, EffectiveConfig, EffectiveConfig]]] = defaultdict(list)
     for old, new in pairs:
         configs = effective_config(old.graph), effective_config(new.graph)
         for difference in config_differences(*configs):
-            key = difference.key, difference.base, difference.ablated
-            found[key].append((old.graph.name, *configs))
-    for (key, one, other), concerned in sorted(found.items(), key=lambda item: item[0][0]):
-        _, old_config, new_config = concerned[0]
+            found[difference].append((old.graph.name, *configs))
+    for difference, concerned in sorted(found.items(), key=lambda item: (item[0].key, str(item[0]))):
+        key, (_, one, other) = difference.key, concerned[0]
         graphs = tuple(name for name, *_ in concerned) if len(concerned) < len(pairs) else ()
-        yield ConfigChange(key, one, other, _place(old_config, key), _place(new_config, key), graphs)
+        yield ConfigChange(key, difference.base, difference.ablated, _place(one, key), _place(other, key), graphs)
 
 
 def _place(config: EffectiveConfig, key: str) -> Location | None:

@@ -31,6 +31,11 @@ class GraphSide:
         return {fact.name: fact for fact in self.facts.buffers}
 
     @cached_property
+    def fx_order(self) -> Mapping[str, int]:
+        """The place of each FX node in the graph."""
+        return {fact.name: at for at, fact in enumerate(self.facts.nodes)}
+
+    @cached_property
     def leaves(self) -> Mapping[str, DumpNode]:
         """For each buffer the scheduler node that makes it, as it was before fusion where that is known."""
         graph = self.facts.graph
@@ -147,7 +152,7 @@ def _match_owned(matching: Matching) -> None:
 
 def _match_helpers(matching: Matching) -> None:
     """Buffers without a node of their own, again and again while each round tells more about the next ones."""
-    for signature in (_computation, _neighbourhood):
+    for signature in (_computation, _nodes, _last_node):
         before = -1
         while len(matching.buffers) != before:
             before = len(matching.buffers)
@@ -199,9 +204,18 @@ def _tensor(side: GraphSide, fact: BufferFact) -> Hashable:
     return (layout.dtype, side.text(layout.size)) if layout is not None else None
 
 
-def _neighbourhood(side: GraphSide, fact: BufferFact, naming: Naming) -> Hashable:
+def _nodes(side: GraphSide, fact: BufferFact, naming: Naming) -> Hashable:
     """The FX nodes that a helper computes, when its computation itself differs."""
     origins = frozenset(naming(name) for name in fact.origins)
     if not origins or any(is_alone(name) for name in origins):
         return object()
-    return fact.ir_class, origins
+    return fact.ir_class, _tensor(side, fact), origins
+
+
+def _last_node(side: GraphSide, fact: BufferFact, naming: Naming) -> Hashable:
+    """The FX node that a helper is made for: what is inlined before it may differ."""
+    order = side.fx_order
+    last = max(fact.origins, key=lambda name: order.get(name, -1), default="")
+    if not last or is_alone(naming(last)):
+        return object()
+    return fact.ir_class, _tensor(side, fact), naming(last)

@@ -19,9 +19,11 @@ ALIKE = 0.5
 def pair_graphs(old: Sequence[CompiledGraph], new: Sequence[CompiledGraph]) -> list[Pair]:
     """Pairs in the old run's order, then what only the new run has."""
     partner: dict[int, int] = {}
-    for key in (_content_and_name, _content, _operators_and_name, _name):
+    for key in (_content_and_name, _content, _operators_and_name):
         _match_equal(old, new, partner, key)
     _match_alike(old, new, partner)
+    _match_equal(old, new, partner, lambda graph: graph.name)
+    _match_last(old, new, partner)
     taken = set(partner.values())
     pairs: list[Pair] = [(graph, new[partner[i]] if i in partner else None) for i, graph in enumerate(old)]
     return [*pairs, *((None, graph) for i, graph in enumerate(new) if i not in taken)]
@@ -63,11 +65,6 @@ def _operators_and_name(graph: CompiledGraph) -> Hashable:
     return (graph.name, frozenset(_operators(graph))) if _operators(graph) else None
 
 
-def _name(graph: CompiledGraph) -> Hashable:
-    """A namesake that shares no operator is another graph: a shift of numbers."""
-    return graph.name if not _operators(graph) else None
-
-
 def _match_alike(old: Sequence[CompiledGraph], new: Sequence[CompiledGraph], partner: dict[int, int]) -> None:
     """Pairs what is left, the most alike first; equal names decide ties and suffice for half the likeness."""
     taken = set(partner.values())
@@ -92,3 +89,11 @@ def _likeness(one: CompiledGraph, other: CompiledGraph) -> float:
     left, right = _operators(one), _operators(other)
     union = sum((left | right).values())
     return sum((left & right).values()) / union if union else 0.0
+
+
+def _match_last(old: Sequence[CompiledGraph], new: Sequence[CompiledGraph], partner: dict[int, int]) -> None:
+    """What is alone on both sides belongs together: its folder was named under another kind or frame."""
+    left = [i for i in range(len(old)) if i not in partner]
+    right = [j for j in range(len(new)) if j not in set(partner.values())]
+    if len(left) == len(right) == 1:
+        partner[left[0]] = right[0]

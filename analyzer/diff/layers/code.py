@@ -8,6 +8,7 @@ from functools import cached_property
 
 from analyzer.analyze.launches import launches
 from analyzer.diff.kernel_text import canonical_kernel, erased, readable_kernel
+from analyzer.diff.layers.fx import both
 from analyzer.diff.layers.lowering import Touched, buffer_side
 from analyzer.diff.layers.words import home_text
 from analyzer.diff.matching import GraphSide, Matching
@@ -48,7 +49,7 @@ def _storage_changes(matching: Matching) -> Iterator[Change]:
     for one, other in matching.pairs():
         if Storage.UNKNOWN not in (one.storage, other.storage) and not _same_home(matching, one, other):
             sides = buffer_side(matching.old, one, home_text(one)), buffer_side(matching.new, other, home_text(other))
-            yield Change(Kind.CHANGED, Layer.CODE, "storage", one.ir_class, *sides)
+            yield Change(Kind.CHANGED, Layer.CODE, "storage", both(one.ir_class, other.ir_class), *sides)
 
 
 def _same_home(matching: Matching, one: BufferFact, other: BufferFact) -> bool:

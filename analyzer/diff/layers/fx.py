@@ -33,6 +33,11 @@ def subject_of(node: FxNode) -> str:
     return "input" if node.op == "placeholder" else node.target
 
 
+def both(one: str, other: str) -> str:
+    """One word for two sides, whichever is the old one."""
+    return " / ".join(sorted({one, other}))
+
+
 def _lone(kind: Kind, node: FxNode, side: GraphSide) -> Change:
     fact = next(fact for fact in side.facts.nodes if fact.name == node.name)
     text = f"{subject_of(node)} {_tensor_text(node)}".strip()
@@ -52,7 +57,7 @@ def _tensor_text(node: FxNode) -> str:
 def _changed(aspect: str, pair: tuple[FxNode, FxNode], old: str, new: str) -> Change:
     one, other = pair
     sides = Side((one.name,), old, one.location), Side((other.name,), new, other.location)
-    return Change(Kind.CHANGED, Layer.FX, aspect, " → ".join(dict.fromkeys(map(subject_of, pair))), *sides)
+    return Change(Kind.CHANGED, Layer.FX, aspect, both(*map(subject_of, pair)), *sides)
 
 
 def _node_changes(matching: Matching, one: FxNode, other: FxNode) -> Iterator[Change]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from analyzer.diff.bodies import canonical_body, readable_body
-from analyzer.diff.layers.fx import subject_of
+from analyzer.diff.layers.fx import both, subject_of
 from analyzer.diff.layers.words import arrival_text, fate_text, home_text
 from analyzer.diff.matching import GraphSide, Matching, is_alone
 from analyzer.diff.records import Change, Kind, Layer, Side
@@ -74,7 +74,7 @@ def _elsewhere(matching: Matching, one: NodeFact, other: NodeFact) -> bool:
 
 def _node_change(aspect: str, one: NodeFact, other: NodeFact, texts: tuple[str, str]) -> Change:
     sides = Side((one.name,), texts[0], one.node.location), Side((other.name,), texts[1], other.node.location)
-    return Change(Kind.CHANGED, Layer.LOWERING, aspect, subject_of(one.node), *sides)
+    return Change(Kind.CHANGED, Layer.LOWERING, aspect, both(subject_of(one.node), subject_of(other.node)), *sides)
 
 
 # ------------------------------------------------------------------------------------------------------------ buffers
@@ -93,7 +93,7 @@ def _layout_changes(matching: Matching) -> Iterator[Change]:
         for aspect, old, new in _properties(matching, one, other):
             if aspect not in told:
                 sides = buffer_side(matching.old, one, old), buffer_side(matching.new, other, new)
-                yield Change(Kind.CHANGED, Layer.LOWERING, aspect, one.ir_class, *sides)
+                yield Change(Kind.CHANGED, Layer.LOWERING, aspect, both(one.ir_class, other.ir_class), *sides)
 
 
 def _properties(matching: Matching, one: BufferFact, other: BufferFact) -> Iterator[tuple[str, str, str]]:
@@ -164,7 +164,7 @@ def _body_changes(matching: Matching, touched: Touched) -> Iterator[Change]:
         )
         if bodies[0] != bodies[1] and not _explained(matching, (one, left), (other, right), touched):
             sides = _body_side(matching.old, one, left.body), _body_side(matching.new, other, right.body)
-            yield Change(Kind.CHANGED, Layer.LOWERING, "body", one.ir_class, *sides)
+            yield Change(Kind.CHANGED, Layer.LOWERING, "body", both(one.ir_class, other.ir_class), *sides)
 
 
 def _body_side(side: GraphSide, fact: BufferFact, body: LoopBody) -> Side:

@@ -67,7 +67,7 @@ def _order_change(matching: Matching, pairs: Sequence[Regrouping]) -> Iterator[C
             "order",
             "group",
             _place(matching.old, [one for one, _ in moved], befores),
-            _place(matching.new, [other for _, other in moved], afters),
+            _place(matching.new, sorted((other for _, other in moved), key=new.__getitem__), afters),
         )
 
 
