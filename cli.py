@@ -20,9 +20,13 @@ if TYPE_CHECKING:
     from analyzer.capture import CaptureResult
     from analyzer.errors import AnalyzerError
     from analyzer.facts import GraphFacts
+    from analyzer.lab import LabRequest, LabResult
+    from analyzer.lab.engines import Engine
     from analyzer.model import Run
+    from analyzer.views.ablate import LiveArms
 
 FINE, FINDING, FAILED = 0, 1, 2
+LAYERS = ("fx", "lowering", "scheduling", "code", "cost")
 INTERRUPTED = 130
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -31,7 +35,7 @@ RUN = click.Path(path_type=Path)
 EXIT_CODES = """\b
 Exit codes:
   0  fine
-  1  a finding: a verdict other than EFFECTIVE, a captured run with a flaw
+  1  a finding: a verdict other than EFFECTIVE, a difference, a broken contract, a captured run with a flaw
   2  the tool could not do it: bad usage, unreadable input, failed capture"""
 
 
@@ -58,7 +62,27 @@ def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
         context.exit()
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}, epilog=EXIT_CODES)
+class _Commands(click.Group):
+    """Commands whose help ends with the exit codes, which are the same for all."""
+
+    def add_command(self, cmd: click.Command, name: str | None = None) -> None:
+        """Adds the codes where a command says nothing of its own."""
+        cmd.epilog = cmd.epilog or EXIT_CODES
+        super().add_command(cmd, name)
+
+
+def _ablation_names(_: click.Context, __: click.Parameter, typed: str) -> list[str]:
+    """The ablations that begin so, for the shell."""
+    from analyzer.ablations import ABLATIONS
+
+    return [entry.name for entry in ABLATIONS if entry.name.startswith(typed)]
+
+
+@click.group(
+    cls=_Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=EXIT_CODES,
+)
 @click.option(
     "--version", is_flag=True, expose_value=False, is_eager=True, callback=_version, help="Print the version."
 )
@@ -107,12 +131,29 @@ class CaptureCommand(click.Command):
 )
 @click.argument("target", metavar="SCRIPT [ARGS]... | -- COMMAND [ARGS]...", nargs=-1, type=click.UNPROCESSED)
 @click.option("-m", "--module", metavar="MODULE", help="Run a module, as `python -m` does, instead of SCRIPT.")
-@click.option("--ablation", "ablations", metavar="NAME", multiple=True, help="Ablate this; may be repeated.")
+@click.option(
+    "--ablation",
+    "ablations",
+    metavar="NAME",
+    multiple=True,
+    help="Ablate this; may be repeated.",
+    shell_complete=_ablation_names,
+)
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Set a torch._inductor.config key.")
-@click.option("--baseline-of", metavar="NAME", multiple=True, help="Switch on what this ablation will switch off.")
+@click.option(
+    "--baseline-of",
+    metavar="NAME",
+    multiple=True,
+    help="Switch on what this ablation will switch off.",
+    shell_complete=_ablation_names,
+)
 @click.option("--out", metavar="DIR", type=RUN, help="The run folder; a fresh one in inductor-audit-runs by default.")
 @click.option("--python", metavar="EXE", help="The interpreter that has your torch; this one by default.")
 @click.option("--timeout", metavar="SECONDS", type=click.FloatRange(min=0, min_open=True), help="Then end the script.")
+@click.option("--target", "device", metavar="cuda[:GPU]", help="Generate code for a GPU that need not be there.")
+@click.option("--profile", metavar="FILE", type=RUN, help="With --target cuda: another device, described in FILE.")
+@click.option("--codegen-only", is_flag=True, help="Write kernels without compiling them; the FX graph is run instead.")
+@click.option("--ptx", is_flag=True, help="With --target: estimate registers and spills of Triton kernels.")
 @plain_option
 def capture(target: tuple[str, ...], out: Path | None, no_color: bool, **options: Any) -> int:
     """Run a script and keep what Inductor says of every graph that it compiles.
@@ -126,6 +167,7 @@ def capture(target: tuple[str, ...], out: Path | None, no_color: bool, **options
       inductor-audit capture --out ablated --ablation inlining train.py --epochs 1
       inductor-audit capture --set realize_reads_threshold=0 -m my.package
       inductor-audit capture --out base -- torchrun --nproc-per-node 2 train.py
+      inductor-audit capture --out base --target cuda:h100 train.py
     """
     from analyzer.capture import CaptureRequest, parse_setting
     from analyzer.capture import capture as run_capture
@@ -142,6 +184,10 @@ def capture(target: tuple[str, ...], out: Path | None, no_color: bool, **options
         out=out,
         python=options["python"] or sys.executable,
         timeout=options["timeout"],
+        target=options["device"],
+        profile=options["profile"],
+        codegen_only=options["codegen_only"],
+        ptx=options["ptx"],
     )
     result = run_capture(request, ProgressLines(console))
     console.print(CaptureView(result))
@@ -172,7 +218,7 @@ def _command_line(target: tuple[str, ...], python: str, module: str | None, whol
 
 def _warn_of_misplaced(target: tuple[str, ...]) -> None:
     """An option of ours behind the script is the script's own, but rarely meant to be."""
-    ours = ("--ablation", "--set", "--baseline-of", "--out")
+    ours = ("--ablation", "--set", "--baseline-of", "--out", "--target", "--codegen-only")
     misplaced = [argument for argument in target[1:] if argument.partition("=")[0] in ours]
     if misplaced:
         click.echo(f"note: {misplaced[0]} goes to {target[0]}; options of capture come before it", err=True)
@@ -286,7 +332,12 @@ def _deliver(text: str, out: Path | None) -> None:
 @cli.command(short_help="Judge whether an ablation acted.")
 @click.argument("base", metavar="BASE", type=RUN)
 @click.argument("ablated", metavar="ABLATED", type=RUN)
-@click.option("--ablation", metavar="NAME", help="What was ablated; by default what ABLATED's manifest says.")
+@click.option(
+    "--ablation",
+    metavar="NAME",
+    help="What was ablated; by default what ABLATED's manifest says.",
+    shell_complete=_ablation_names,
+)
 @click.option("--full", is_flag=True, help="Leave nothing out of long lists.")
 @reading
 def audit(base: Path, ablated: Path, ablation: str | None, full: bool, as_json: bool, no_color: bool) -> int:
@@ -307,8 +358,162 @@ def audit(base: Path, ablated: Path, ablation: str | None, full: bool, as_json: 
     return FINE if result.verdict == Verdict.EFFECTIVE else FINDING
 
 
+@cli.command(short_help="Show what the compiler decided differently.")
+@click.argument("old", metavar="OLD", type=RUN)
+@click.argument("new", metavar="NEW", type=RUN)
+@click.option(
+    "--only", "layer", metavar="LAYER", type=click.Choice(LAYERS), help="Only fx, lowering, scheduling, code or cost."
+)
+@click.option("--summary", is_flag=True, help="Only settings, surroundings and one line per graph.")
+@click.option("--full", is_flag=True, help="Leave nothing out of long lists.")
+@reading
+def diff(old: Path, new: Path, layer: str | None, summary: bool, full: bool, as_json: bool, no_color: bool) -> int:
+    """Show what differs between OLD and NEW: settings, then what the compiler decided differently, layer by layer.
+
+    Graphs, ops, buffers, groups and kernels are matched by structure: other numbers, paths, hashes and dates are no
+    difference. Exit code 0: equal, 1: different, 2: something that only one run tells could not be compared.
+
+    \b
+    Example:
+      inductor-audit diff base ablated
+    """
+    from analyzer.diff.compare import diff_runs
+    from analyzer.diff.records import Layer
+    from analyzer.load import load_run
+    from analyzer.views.diff import DiffView
+    from analyzer.views.json import diff_document
+
+    result = diff_runs(load_run(old), load_run(new))
+    shown = result.only(Layer(layer)) if layer is not None else result
+    _show(lambda: DiffView(shown, summary, full), lambda: diff_document(shown), as_json, no_color)
+    if not shown.equal:
+        return FINDING
+    return FINE if shown.complete else FAILED
+
+
+@cli.command(
+    short_help="Capture, audit and time all arms of a script.",
+    context_settings={"ignore_unknown_options": True},
+)
+@click.argument("target", metavar="SCRIPT [ARGS]...", nargs=-1, type=click.UNPROCESSED)
+@click.option("--script", "scripts", metavar="'SCRIPT ARGS'", multiple=True, help="One more script; may be repeated.")
+@click.option(
+    "--ablation",
+    "ablations",
+    metavar="NAME",
+    multiple=True,
+    help="An arm without this; may be repeated.",
+    shell_complete=_ablation_names,
+)
+@click.option("--table", type=click.Choice(["paper"]), help="The arms of the PyTorch 2 paper's ablation table.")
+@click.option("--time", "timed", is_flag=True, help="Measure all arms, in rounds, and compare their results.")
+@click.option("--rounds", metavar="N", type=click.IntRange(min=5), default=20, help="Per process; 20 by default.")
+@click.option(
+    "--processes", metavar="N", type=click.IntRange(min=1), default=3, help="Of --time, per arm; 3 by default."
+)
+@click.option("--factorial", is_flag=True, help="All subsets of the ablations, and what each is worth; implies --time.")
+@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Set a torch._inductor.config key, always.")
+@click.option("--out", metavar="DIR", type=RUN, help="Keeps the arms; inductor-audit-runs/ablate-SCRIPT by default.")
+@click.option("--python", metavar="EXE", help="The interpreter that has your torch; this one by default.")
+@click.option("--timeout", metavar="SECONDS", type=click.FloatRange(min=0, min_open=True), help="Of each arm.")
+@click.option("--jobs", metavar="N", type=click.IntRange(min=1), default=1, help="Captures at a time; 1 by default.")
+@click.option("--engine", metavar="ENGINE", default="local", help="local, slurm[:CLUSTER] or dask[:ADDRESS].")
+@click.option("--engine-option", "engine_options", metavar="KEY=VALUE", multiple=True, help="For slurm: of submitit.")
+@click.option("--csv", metavar="FILE", type=RUN, help="Write all numbers to a CSV file.")
+@click.option("--latex", metavar="FILE", type=RUN, help="Write a LaTeX table.")
+@click.option("--markdown", metavar="FILE", type=RUN, help="Write a Markdown table.")
+@click.option("--full", is_flag=True, help="Leave nothing out of long reasons.")
+@reading
+def ablate(target: tuple[str, ...], full: bool, as_json: bool, no_color: bool, **options: Any) -> int:
+    """Capture a baseline, an A/A control and an arm per ablation; audit each arm, and with --time measure them.
+
+    A ratio of times is shown as an ablation's effect only if its verdict is EFFECTIVE and the ratio leaves the noise
+    that the control shows. Finished arms are kept in --out: the same command goes on where it was interrupted, and
+    captures anew what has changed.
+
+    Options may stand before or behind SCRIPT; those that are not known here, and all behind `--`, are the script's.
+
+    \b
+    Examples:
+      inductor-audit ablate train.py --table paper --time
+      inductor-audit ablate --factorial --ablation inlining --ablation fusion train.py --epochs 1
+      inductor-audit ablate --ablation fusion --script 'a.py --small' --script b.py --csv results.csv
+    """
+    from analyzer.views.ablate import LabView
+    from analyzer.views.json import ablate_document
+
+    request, engine, live = _laboratory(target, no_color, options)
+    result = _experiment(request, engine, live)
+    _write_tables(result, options)
+    _show(lambda: LabView(result, full), lambda: ablate_document(result), as_json, no_color)
+    return _lab_code(result)
+
+
+def _laboratory(
+    target: tuple[str, ...], no_color: bool, options: dict[str, Any]
+) -> tuple[LabRequest, Engine, LiveArms]:
+    from analyzer.capture import parse_setting
+    from analyzer.lab import LabRequest, paper_rows, parse_scripts
+    from analyzer.lab.engines import make_engine, parse_option
+    from analyzer.views.ablate import LiveArms
+    from analyzer.views.console import make_console
+
+    cwd = Path.cwd()
+    scripts = parse_scripts(target, options["scripts"], cwd)
+    names = (*options["ablations"], *(paper_rows() if options["table"] else ()))
+    out = cwd / (options["out"] or Path("inductor-audit-runs") / f"ablate-{'-'.join(one.label for one in scripts)}")
+    timed = options["timed"] or options["factorial"]
+    request = LabRequest(
+        scripts,
+        names,
+        out,
+        cwd,
+        options["python"] or sys.executable,
+        factorial=options["factorial"],
+        rounds=options["rounds"] if timed else 0,
+        processes=options["processes"],
+        jobs=options["jobs"],
+        timeout=options["timeout"],
+        settings=tuple(parse_setting(text) for text in options["settings"]),
+    )
+    live = LiveArms(make_console(no_color, stderr=True))
+    details = dict(parse_option(text) for text in options["engine_options"])
+    return request, make_engine(options["engine"], options["jobs"], out / ".lab", details, live.tick), live
+
+
+def _experiment(request: LabRequest, engine: Engine, live: LiveArms) -> LabResult:
+    from analyzer.lab import experiment
+
+    try:
+        with live:
+            return experiment(request, engine, live.watch)
+    except KeyboardInterrupt:
+        click.echo(
+            f"interrupted: finished arms are kept in {request.out}; the same command goes on from there", err=True
+        )
+        raise
+
+
+def _write_tables(result: LabResult, options: dict[str, Any]) -> None:
+    from analyzer.lab import tables
+
+    writers = {"csv": tables.csv_text, "latex": tables.latex_text, "markdown": tables.markdown_text}
+    for name, write in writers.items():
+        if options[name] is not None:
+            _deliver(write(result), options[name])
+
+
+def _lab_code(result: LabResult) -> int:
+    """FAILED when no script has a baseline; FINE when every arm is EFFECTIVE and changes no result."""
+    from analyzer.lab.verdicts import all_fine, any_baseline
+
+    if not any(any_baseline(script) for script in result.scripts):
+        return FAILED
+    return FINE if all(all_fine(script) for script in result.scripts) else FINDING
+
+
 @cli.command(short_help="List the ablations that capture can switch.")
-@click.argument("name", metavar="[NAME]", required=False)
+@click.argument("name", metavar="[NAME]", required=False, shell_complete=_ablation_names)
 @reading
 def ablations(name: str | None, as_json: bool, no_color: bool) -> int:
     """List the ablations that `capture` can switch, or tell all about one.
@@ -327,15 +532,119 @@ def ablations(name: str | None, as_json: bool, no_color: bool) -> int:
     return FINE
 
 
+@cli.command(short_help="Check promises about a run.")
+@click.argument("paths", metavar="[CONTRACTS.toml] RUN", nargs=-1, type=RUN, required=True)
+@click.option("--init", is_flag=True, help="Print a contract file that RUN keeps, instead of checking one.")
+@click.option("--format", "form", type=click.Choice(["text", "github"]), default="text", help="github: annotations.")
+@click.option("--full", is_flag=True, help="Name the kept contracts too; leave no reason out.")
+@reading
+def check(paths: tuple[Path, ...], init: bool, form: str, full: bool, as_json: bool, no_color: bool) -> int:
+    """Check the promises in CONTRACTS.toml against RUN: KEPT, BROKEN or COULD NOT DECIDE.
+
+    \b
+      [[contract]]
+      name = "softmax stays one kernel"
+      graph = "*inference*"                       # all graphs when left out
+      fused = ["exp", "sum_1", "div"]
+      max_kernel_calls = 1
+
+    \b
+    Promises about items: fused, apart, realized, never_realized, never_stored,
+      not_recomputed, attributed, kernel_computes = {"KERNEL*" = ["exp"]}
+    About each graph: max_kernel_calls, max_groups, max_realized, max_recomputed,
+      max_bytes = "12 MB", max_allocated, never_backend = ["fallback"]
+    About the run: max_graphs, cold_cache, no_graph_breaks, no_recompiles = true
+
+    An item is an FX node (`exp`, `exp*`), a target (`aten.exp`, `aten.*softmax*`) or a line (`model.py:12`); "all" is
+    every op. Exit code 1: something is broken; 2: nothing is, but something could not be decided.
+
+    \b
+    Examples:
+      inductor-audit check --init good_run > contracts.toml
+      inductor-audit check contracts.toml run --format github
+    """
+    if len(paths) != (1 if init else 2):
+        raise click.UsageError("Give a RUN alone with --init, else CONTRACTS.toml and RUN.")
+    from analyzer.contracts import Outcome, contracts_of_run, parse
+    from analyzer.contracts import check as run_check
+    from analyzer.traces import trace_logs
+    from analyzer.views.check import CheckView, check_document, github_lines
+
+    contracts = () if init else parse(_text_of(paths[0]), str(paths[0]))
+    loaded, facts = _analyzed(paths[-1])
+    if init:
+        _deliver(contracts_of_run(loaded, facts, trace_logs(paths[-1])), None)
+        return FINE
+    report = run_check(contracts, loaded, facts, trace_logs(paths[-1]))
+    if form == "github" and not as_json:
+        _deliver("".join(f"{line}\n" for line in github_lines(report)), None)
+    else:
+        _show(lambda: CheckView(report, full), lambda: check_document(report), as_json, no_color)
+    return {Outcome.KEPT: FINE, Outcome.BROKEN: FINDING, Outcome.UNDECIDED: FAILED}[report.outcome]
+
+
+def _text_of(path: Path) -> str:
+    """A file that the user wrote."""
+    from analyzer.errors import ArtifactError, UsageError
+    from analyzer.model import Location
+
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ArtifactError(Location(str(path), 1), "expected UTF-8 text") from error
+
+
+@cli.command(short_help="Say why a dump is missing or wrong.")
+@click.argument("run", metavar="[RUN]", type=RUN, required=False)
+@click.option("--python", metavar="EXE", help="Without RUN: the interpreter to examine; this one by default.")
+@click.option("--full", is_flag=True, help="Leave nothing out of long lists.")
+@reading
+def doctor(run: Path | None, python: str | None, full: bool, as_json: bool, no_color: bool) -> int:
+    """Say why RUN has no dump, or a wrong one, and the one thing to do; without RUN, what is amiss with this machine.
+
+    \b
+    Examples:
+      inductor-audit doctor torch_compile_debug
+      inductor-audit doctor --python .venv/bin/python
+    """
+    from analyzer.doctor import examine_machine, examine_run
+    from analyzer.views.doctor import DoctorView, doctor_document
+
+    report = examine_run(run) if run is not None else examine_machine(python or sys.executable)
+    _show(lambda: DoctorView(report, full), lambda: doctor_document(report), as_json, no_color)
+    return FINDING if report.problems else FINE
+
+
+@cli.command(short_help="Print the completion script of a shell.")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> int:
+    """Print what makes SHELL complete commands, options and ablations.
+
+    \b
+    Examples:
+      eval "$(inductor-audit completion bash)"                # in ~/.bashrc; zsh likewise
+      inductor-audit completion fish > ~/.config/fish/completions/inductor-audit.fish
+    """
+    from click.shell_completion import get_completion_class
+
+    found = get_completion_class(shell)
+    if found is None:
+        raise click.UsageError(f"click knows no completion for {shell}")
+    click.echo(found(cli, {}, "inductor-audit", "_INDUCTOR_AUDIT_COMPLETE").source())
+    return FINE
+
+
 def _analyzed(path: Path, name: str | None = None) -> tuple[Run, list[GraphFacts]]:
     """The run and the facts about its graphs, or about the one that was named."""
     from analyzer.analyze import analyze
     from analyzer.load import load_run
 
     run = load_run(path)
-    graphs = [graph for graph in run.graphs if name in (None, graph.name)]
+    graphs = [graph for graph in run.graphs if name in (None, graph.name, graph.label)]
     if run.graphs and not graphs:
-        raise _unknown_graph(name or "", [graph.name for graph in run.graphs])
+        raise _unknown_graph(name or "", [graph.label for graph in run.graphs])
     return run, [analyze(graph) for graph in graphs]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -96,11 +96,19 @@ class Boundaries:
         }
         return frozenset(reads - set(group.buffers))
 
-    def neighbours(self) -> Iterator[Apart]:
-        """Every group and each one that reads what it made."""
-        for group in self.facts.groups:
-            for source in sorted(self._needs.get(group.name, ()), key=self._order.__getitem__):
-                yield self.between(self._groups[source], group)
+    def neighbours(self, *names: str) -> tuple[Apart, ...]:
+        """Every group and each one whose buffers it reads, unless neither has a loop; pairs of two loops come first.
+
+        With names, only the pairs that one of these groups belongs to.
+        """
+        pairs = [
+            (self._groups[source], group)
+            for group in self.facts.groups
+            for source in sorted(self._needs.get(group.name, ()), key=self._order.__getitem__)
+            if not names or source in names or group.name in names
+        ]
+        loops = [(sum(group.node_class not in _LONE for group in pair), pair) for pair in pairs]
+        return tuple(self.between(*pair) for wanted in (2, 1) for count, pair in loops if count == wanted)
 
     def between(self, first: GroupFact, second: GroupFact) -> Apart:
         """Why these two are not one group."""

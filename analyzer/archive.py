@@ -77,12 +77,14 @@ def open_archive(path: Path) -> Archive:
         return _collect(str(path), _zip_members(path) if is_zip else _tar_members(path))
     except _BROKEN as error:
         kind = "zip" if is_zip else "tar"
-        raise ArtifactError(Location(str(path), 1), f"expected a {kind} archive: {_cause(error)}", "", _REPACK) from error
+        raise ArtifactError(
+            Location(str(path), 1), f"expected a {kind} archive: {_cause(error)}", "", _REPACK
+        ) from error
 
 
 def _cause(error: BaseException) -> str:
     """The library's words; those of a compressed stream that ends early say the least."""
-    return "it is cut off" if isinstance(error, EOFError | tarfile.EmptyHeaderError) else str(error) or "it is damaged"
+    return "it is cut off" if isinstance(error, EOFError) else str(error) or "it is damaged"
 
 
 def _collect(root: str, found: Iterator[_Member]) -> Archive:
@@ -171,7 +173,7 @@ def _tar_members(path: Path) -> Iterator[_Member]:
     with path.open("rb") as file:
         magic = file.read(6)
     opener = next((opener for start, opener in _OPENERS.items() if magic.startswith(start)), None)
-    with (opener(path) if opener else path.open("rb")) as stream:
+    with opener(path) if opener else path.open("rb") as stream:
         bounded = cast("IO[bytes]", _Bounded(stream))
         with tarfile.open(fileobj=bounded, mode="r:") as archive:
             for info in archive:

@@ -1,11 +1,11 @@
-"""Was a run compiled, or taken from a cache? A warm run leaves no graph folder, and must never look like an empty one."""
+"""Was a run compiled, or taken from a cache? A warm run leaves no graph folder; it must not look like an empty one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from analyzer.artifacts.manifest import Manifest
-from analyzer.artifacts.trace_log import CacheEvent, TraceLog
+from analyzer.artifacts.trace_log import CacheEvent, TraceGraph, TraceLog
 from analyzer.model import CacheState, CompiledGraph
 
 COLD_HINT = (
@@ -17,21 +17,29 @@ def cache_state(graphs: Sequence[CompiledGraph], traces: Sequence[TraceLog], man
     """Warm when graphs came from a cache, cold when all were compiled, unknown where nothing says so."""
     hits, compiled = _counts(traces, manifest)
     if hits:
-        return CacheState.MIXED if graphs or compiled else CacheState.WARM
+        dumped = any(graph.pre is not None or graph.post is not None for graph in graphs)
+        return CacheState.MIXED if dumped or compiled else CacheState.WARM
     if compiled or any(_cache_off(graph) for graph in graphs):
         return CacheState.COLD
     return CacheState.UNKNOWN
 
 
-def cache_notes(graphs: Sequence[CompiledGraph], traces: Sequence[TraceLog], manifest: Manifest | None) -> Iterator[str]:
+def cache_notes(
+    graphs: Sequence[CompiledGraph], traces: Sequence[TraceLog], manifest: Manifest | None
+) -> Iterator[str]:
     """What a reader must know: cache hits, or that nothing was compiled here."""
     hits, _ = _counts(traces, manifest)
     if hits:
         yield f"{hits} graph(s) came from a warm cache and were not compiled, so they left no dumps; {COLD_HINT}"
     elif not graphs:
-        yield (
-            "no graph folder: nothing was compiled here, or every graph came from a warm cache; " + COLD_HINT
-        )
+        yield ("no graph folder: nothing was compiled here, or every graph came from a warm cache; " + COLD_HINT)
+
+
+def cache_event(log: TraceLog | None, graph: TraceGraph | None) -> CacheEvent:
+    """What the cache did in the compile that a graph of a trace log belongs to."""
+    compiles = log.compiles if log is not None else ()
+    found = (compile_ for compile_ in compiles if any(one is graph for one in compile_.graphs))
+    return next((compile_.cache for compile_ in found), CacheEvent.UNKNOWN)
 
 
 def _counts(traces: Sequence[TraceLog], manifest: Manifest | None) -> tuple[int, int]:

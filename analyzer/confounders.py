@@ -55,6 +55,10 @@ def _versions(old: CompiledGraph, new: CompiledGraph) -> Iterator[str]:
 
 
 def _devices(old: CompiledGraph, new: CompiledGraph) -> Iterator[str]:
+    names = [graph.deviceless.device if graph.deviceless else None for graph in (old, new)]
+    if names[0] != names[1]:
+        said = " and ".join(f"{name}, which was not there" if name else "a device that was there" for name in names)
+        yield f"devices differ: {said}"
     one, other = (_devices_of(graph.pre) or _devices_of(graph.post) for graph in (old, new))
     if one and other and one != other:
         yield f"devices differ: {', '.join(sorted(one))} and {', '.join(sorted(other))}"

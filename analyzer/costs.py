@@ -13,7 +13,7 @@ from analyzer.analyze.traffic import Traffic
 from analyzer.analyze.whole import traffic_of
 from analyzer.facts import Fate, GraphFacts, NodeFact, numel
 from analyzer.model import DumpNode
-from analyzer.why import leaves_of
+from analyzer.why import Reasons, leaves_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +73,12 @@ class Costs:
 def costs(facts: GraphFacts) -> Costs:
     """The costs of inlining and fusion in one graph."""
     group_of = {buffer.name: buffer.group for buffer in facts.buffers}
-    repeated = [fact for fact in facts.nodes if fact.fate in (Fate.INLINED, Fate.REALIZED) and len(_places(fact)) > 1]
-    recomputed = {fact.name: _recomputed(fact, group_of) for fact in repeated}
+    reasons = Reasons(facts)
+    # What has no input is a constant: it costs nothing to have it again.
+    inlined = [fact for fact in facts.nodes if fact.fate in (Fate.INLINED, Fate.REALIZED) and fact.node.inputs]
+    places = {fact.name: (*((fact.buffer,) if fact.buffer else ()), *reasons.bodies(fact)) for fact in inlined}
+    repeated = [fact for fact in inlined if len(places[fact.name]) > 1]
+    recomputed = {fact.name: _recomputed(fact, places[fact.name], group_of) for fact in repeated}
     saved = dict(_savings(facts))
     unsized = [name for name, found in (*recomputed.items(), *saved.items()) if found is None]
     return Costs(
@@ -84,17 +88,11 @@ def costs(facts: GraphFacts) -> Costs:
     )
 
 
-def _places(fact: NodeFact) -> tuple[str, ...]:
-    """Every buffer whose loop body computes the node."""
-    return (*((fact.buffer,) if fact.buffer else ()), *fact.inlined_into)
-
-
-def _recomputed(fact: NodeFact, group_of: Mapping[str, str | None]) -> Recomputed | None:
+def _recomputed(fact: NodeFact, places: tuple[str, ...], group_of: Mapping[str, str | None]) -> Recomputed | None:
     """None where the size is not a number."""
     elements = numel(fact.node.shape)
     if elements is None:
         return None
-    places = _places(fact)
     groups = dict.fromkeys(group for place in places if (group := group_of.get(place)) is not None)
     size = bytes_of(fact.node.dtype, elements)
     cost = size * (1 + len(places)) if size is not None and fact.buffer is None else None

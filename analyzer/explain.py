@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+import networkx as nx
+
 from analyzer.apart import Apart, Boundaries
 from analyzer.describe import Describer, Told
 from analyzer.errors import UsageError
@@ -139,10 +141,10 @@ class _Explainer:
 
     def explanation(self, key: Key) -> Explanation:
         """The way through the layers, in both directions."""
-        mine = set(self.groups(key)) if key[0] in (NodeKind.BUFFER, NodeKind.SCHEDULER_NODE, NodeKind.GROUP) else set()
-        apart = tuple(pair for pair in Boundaries(self.facts).neighbours() if mine & {pair.first, pair.second})
+        mine = self.groups(key) if key[0] in (NodeKind.BUFFER, NodeKind.SCHEDULER_NODE, NodeKind.GROUP) else ()
+        apart = Boundaries(self.facts).neighbours(*mine) if mine else ()
         return Explanation(
-            self.facts.graph.name,
+            self.facts.graph.label,
             Step(key, self.describe(key)),
             self._steps(key, upwards=True, told={key}),
             self._steps(key, upwards=False, told={key}),
@@ -161,28 +163,17 @@ class _Explainer:
         return Step(key, self.describe(key), link, self._steps(key, upwards, told))
 
     def groups(self, key: Key) -> tuple[str, ...]:
-        """The groups that compute what the key stands for; of a kernel those that it runs."""
-        if key[0] == NodeKind.GROUP:
-            return (key[1],)
-        reached = self._reached(key, upwards=key[0] == NodeKind.KERNEL)
-        return tuple(name for kind, name in reached if kind == NodeKind.GROUP)
-
-    def _reached(self, key: Key, upwards: bool) -> tuple[Key, ...]:
-        found: dict[Key, None] = {}
-        queue = [key]
-        while queue:
-            steps = self.layers.predecessors(queue.pop()) if upwards else self.layers.successors(queue.pop())
-            fresh = [step for step in steps if step not in found]
-            found.update(dict.fromkeys(fresh))
-            queue.extend(fresh)
-        return tuple(found)
+        """The groups that compute what the key stands for, in execution order; of a kernel those that it runs."""
+        reach = nx.ancestors if key[0] == NodeKind.KERNEL else nx.descendants
+        reached = {key, *reach(self.layers, key)}
+        return tuple(group.name for group in self.facts.groups if (NodeKind.GROUP, group.name) in reached)
 
     def pair(self, first: Key, second: Key) -> PairExplanation:
         """Whether two things are computed in one group, and if not, why."""
         mine, theirs = self.groups(first), self.groups(second)
         together = tuple(name for name in mine if name in theirs)
         return PairExplanation(
-            self.facts.graph.name,
+            self.facts.graph.label,
             Step(first, self.describe(first)),
             Step(second, self.describe(second)),
             mine,

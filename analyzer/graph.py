@@ -63,7 +63,7 @@ class EdgeKind(StrEnum):
 
 def to_networkx(facts: GraphFacts) -> Graph:
     """The graph of one compiled graph. `graph.graph` has its name and its kind."""
-    graph: Graph = nx.MultiDiGraph(name=facts.graph.name, kind=facts.graph.kind)
+    graph: Graph = nx.MultiDiGraph(name=facts.graph.label, kind=facts.graph.kind)
     for fact in facts.nodes:
         _add_fx_node(graph, fact)
     for buffer in facts.buffers:

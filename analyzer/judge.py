@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from analyzer import assumed
 from analyzer.ablations import Ablation
 from analyzer.confounders import Own, confounders
 from analyzer.ladder import Changes, applied, changes_between, own_settings, requested, stage_rungs, switch_points
@@ -60,6 +61,9 @@ def _find(base: Arm, ablated: Arm, claim: Claim, changes: Changes, in_force: Run
         return Finding(Verdict.UNDECIDED, missing)
     before, after = claim.post.measure(base, ablated)
     verdict = _under(in_force, decide(before, after, changes), changes)
+    doubts = assumed.doubts(claim.ablation.name, verdict, (base.facts.graph, ablated.facts.graph))
+    if doubts:
+        return Finding(Verdict.UNDECIDED, doubts, before, after, advice=assumed.ADVICE)
     undone = claim.post.masked_by_fusion and verdict in (Verdict.EFFECTIVE, Verdict.PARTIAL)
     return Finding(verdict, (), before, after, masking(base, ablated) if undone else None)
 

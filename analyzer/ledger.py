@@ -50,7 +50,7 @@ def ledger(facts: GraphFacts) -> Ledger:
     """The ledger of one graph. Inputs, constants, views and dead nodes have no entry."""
     writer = Entries(facts)
     entries = (writer.of(fact) for fact in facts.nodes)
-    return Ledger(tuple(entry for entry in entries if entry is not None), tuple(Boundaries(facts).neighbours()))
+    return Ledger(tuple(entry for entry in entries if entry is not None), Boundaries(facts).neighbours())
 
 
 @dataclass(frozen=True)
@@ -84,14 +84,15 @@ class Entries:
 
     def _inlined(self, fact: NodeFact) -> str:
         """`inlined into buf7 (1 user)`, `inlined into buf7 and buf9 (recomputed 2×)`."""
-        places = " and ".join(fact.inlined_into)
-        if len(fact.inlined_into) > 1:
-            return f"inlined into {places} (recomputed {len(fact.inlined_into)}×)"
+        places = self.reasons.bodies(fact)
+        if len(places) > 1:
+            return f"inlined into {_joined(places)} (recomputed {len(places)}×)"
         users = len(self.reasons.users(fact.name))
-        return f"inlined into {places}" + (f" ({users} user{'s' if users > 1 else ''})" if users else "")
+        return f"inlined into {_joined(places)}" + (f" ({users} user{'s' if users > 1 else ''})" if users else "")
 
     def _realized(self, fact: NodeFact, name: str) -> Entry:
-        again = f", computed again inside {' and '.join(fact.inlined_into)}" if fact.inlined_into else ""
+        places = self.reasons.bodies(fact)
+        again = f", computed again inside {_joined(places)}" if places else ""
         buffer = self._buffers.get(name)
         if buffer is None:
             return Entry(fact.name, f"realized as {name}{again}")
@@ -108,3 +109,7 @@ class Entries:
             return None
         told = others if len(others) <= 4 else [*others[:3], f"{len(others) - 3} more"]
         return f"fused with {', '.join(told)} at scheduling"
+
+
+def _joined(names: tuple[str, ...]) -> str:
+    return " and ".join(text for text in (", ".join(names[:-1]), names[-1]) if text)

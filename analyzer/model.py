@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from analyzer.artifacts.manifest import Manifest
+    from analyzer.artifacts.deviceless import Deviceless
     from analyzer.artifacts.sidecar import Sidecar
     from analyzer.artifacts.trace_log import TraceGraph
 
@@ -471,7 +472,8 @@ class CompiledGraph:
 
     `kind` is inference, forward, backward or unknown; `fx` is the post-grad graph (`fx_graph_transformed.py`),
     `readable` the one handed to Inductor. `sidecar` is what our own capture recorded inside the compiler.
-    `overwritten` names the subgraphs of control flow whose dumps took the place of their parent's.
+    `overwritten` names the subgraphs of control flow whose dumps took the place of their parent's. `process` tells the
+    graphs of a launch with several processes apart (`rank 1`, `process 2`), which have equal names; else it is None.
     """
 
     name: str
@@ -486,8 +488,15 @@ class CompiledGraph:
     runnable: RunnableScript | None = None
     provenance: Provenance | None = None
     sidecar: Sidecar | None = None
+    deviceless: Deviceless | None = None
     trace: TraceGraph | None = None
     overwritten: tuple[str, ...] = ()
+    process: str | None = None
+
+    @property
+    def label(self) -> str:
+        """A name that no other graph of the run has."""
+        return self.name if self.process is None else f"{self.name} ({self.process})"
 
 
 class CacheState(StrEnum):

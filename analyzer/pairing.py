@@ -20,7 +20,7 @@ class GraphPair:
     def name(self) -> str:
         """The base's name for it, the ablated arm's where only that has it."""
         graph = self.base or self.ablated
-        return graph.name if graph else ""
+        return graph.label if graph else ""
 
 
 Tensor = tuple[str | None, tuple[Size, ...] | None]
@@ -50,22 +50,22 @@ def pair_graphs(base: Run, ablated: Run) -> Iterator[GraphPair]:
     Equal names win unless another graph of the ablated arm has the same content and the namesake has not: frame
     numbers shift when one arm breaks a graph. What has no namesake is paired by content.
     """
-    free = {graph.name: graph for graph in ablated.graphs}
-    taken = {graph.name: _partner(graph, free, base) for graph in base.graphs}
-    used = {partner.name for partner in taken.values() if partner}
+    free = {graph.label: graph for graph in ablated.graphs}
+    taken = {graph.label: _partner(graph, free, base) for graph in base.graphs}
+    used = {partner.label for partner in taken.values() if partner}
     for graph in base.graphs:
-        yield GraphPair(graph, taken[graph.name])
+        yield GraphPair(graph, taken[graph.label])
     for graph in ablated.graphs:
-        if graph.name not in used:
+        if graph.label not in used:
             yield GraphPair(None, graph)
 
 
 def _partner(graph: CompiledGraph, free: dict[str, CompiledGraph], base: Run) -> CompiledGraph | None:
     """Takes the best partner out of `free`."""
-    namesake, content = free.get(graph.name), _content(graph)
+    namesake, content = free.get(graph.label), _content(graph)
     if namesake is None or (content is not None and _content(namesake) not in (content, None)):
-        names = {other.name for other in base.graphs}
-        strangers = (other for other in free.values() if other.name not in names)
+        names = {other.label for other in base.graphs}
+        strangers = (other for other in free.values() if other.label not in names)
         same = [other for other in strangers if content is not None and _content(other) == content]
         namesake = same[0] if same else namesake
-    return free.pop(namesake.name) if namesake else None
+    return free.pop(namesake.label) if namesake else None

@@ -13,13 +13,17 @@ from analyzer.verdict import Rung, Verdict
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A verdict and what led to it: reasons why the arms cannot be judged, or the counts of both."""
+    """A verdict and what led to it: reasons why the arms cannot be judged, or the counts of both.
+
+    `advice` is the next step after reasons for UNDECIDED.
+    """
 
     verdict: Verdict
     reasons: tuple[str, ...] = ()
     before: Count = NOTHING
     after: Count = NOTHING
     masked: Masking | None = None
+    advice: str = "Capture that arm again in a fresh process with all caches off."
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,7 @@ def sentence(judged: Judged) -> str:
     """Why this verdict, and the next step where there is one."""
     finding = judged.finding
     if finding.reasons:
-        return _reasons(finding.verdict, finding.reasons)
+        return _reasons(finding)
     return _SENTENCES[finding.verdict](judged) + _masked(finding.masked)
 
 
@@ -50,10 +54,11 @@ def _masked(masked: Masking | None) -> str:
     return f"{text}: use `inlining+fusion` to keep them apart."
 
 
-def _reasons(verdict: Verdict, reasons: tuple[str, ...]) -> str:
-    if verdict is Verdict.CONFOUNDED:
-        return f"The arms differ in more than the ablation: {'; '.join(reasons)}. Capture both arms alike."
-    return f"{'; '.join(reasons)}. Capture that arm again in a fresh process with all caches off."
+def _reasons(finding: Finding) -> str:
+    reasons = "; ".join(finding.reasons)
+    if finding.verdict is Verdict.CONFOUNDED:
+        return f"The arms differ in more than the ablation: {reasons}. Capture both arms alike."
+    return f"{reasons}. {finding.advice}"
 
 
 def _amount(count: Count) -> str:

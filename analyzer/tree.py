@@ -45,6 +45,8 @@ def open_tree(path: Path) -> Tree:
     if not path.exists():
         hint = "name a debug folder, an archive of one, or an artifact file"
         raise UsageError(f"{path}: no such file or folder", hint)
+    if not path.is_file():
+        raise ArtifactError(Location(str(path), 1), "expected a folder or a plain file")
     return open_archive(path)
 
 

@@ -73,7 +73,7 @@ class Reasons:
         recorded = self._recorded_buffers.get(buffer.name)
         if recorded is not None and recorded.realized_by is not None:
             return Why(_told(recorded.realized_by), recorded=True)
-        found = list(self._visible_rules(buffer))
+        found = list(self._visible_rules(buffer)) or list(self._last_resorts(buffer))
         return Why(" or ".join(found)) if found else NOTHING_FITS
 
     def _visible_rules(self, buffer: BufferFact) -> Iterator[str]:
@@ -87,6 +87,9 @@ class Reasons:
         targets = [target for made in leaf.buffers if made.name == buffer.name for target in made.mutations]
         if targets:
             yield f"it is written into {', '.join(targets)}"
+        writers = [made.name for leaf in self.leaves.values() for made in leaf.buffers if buffer.name in made.mutations]
+        if writers:
+            yield f"{', '.join(dict.fromkeys(writers))} is written into it"
         if "OUTPUT" in buffer.users:
             yield "it is an output of the graph"
         libraries = [name for name in buffer.users if name in self._ops and _library(self._ops[name]) is not None]
@@ -95,8 +98,16 @@ class Reasons:
         users = self.users(buffer.fx_node) if buffer.fx_node else ()
         if len(users) > 1:
             yield f"{len(users)} users read it ({', '.join(users[:4])}{', ...' if len(users) > 4 else ''})"
+
+    def _last_resorts(self, buffer: BufferFact) -> Iterator[str]:
+        """Rules that many inlined values would satisfy too: named only where nothing else fits."""
         if self._is_broadcast(buffer):
             yield "it is expanded, each element is read many times"
+        script = self.facts.graph.runnable
+        limits = {key: value for key, value in script.config.items() if "realize_" in key} if script is not None else {}
+        if limits:
+            told = ", ".join(f"{key.rpartition('.')[2]} = {value}" for key, value in limits.items())
+            yield f"the run sets limits of its own ({told})"
 
     def _is_broadcast(self, buffer: BufferFact) -> bool:
         """Whether a reader's loop has more iterations than the buffer has elements."""
@@ -111,16 +122,20 @@ class Reasons:
         """Why the node got no buffer."""
         lowering = self._lowerings.get(fact.name)
         if lowering is not None and lowering.users is not None:
-            return Why(self._not_realized(lowering), recorded=True)
+            return Why(self._not_realized(lowering) + self._passed_on(fact, lowering.users), recorded=True)
         users = self.users(fact.name)
         if len(users) <= 1:
-            return Why("it has a single user, and no rule realizes a pointwise value for one user")
+            return Why("it has a single user" + self._passed_on(fact, len(users)))
         return Why(f"{len(users)} users read it, but it is cheap enough to compute again for each of them")
+
+    def _passed_on(self, fact: NodeFact, users: int) -> str:
+        """How a value with one user gets into several loops."""
+        return ", which is itself computed in several loops" if users == 1 and len(self.bodies(fact)) > 1 else ""
 
     def _not_realized(self, lowering: Lowering) -> str:
         """The rules of run_node with the answers they gave."""
         if lowering.users is not None and lowering.users <= 1:
-            return "it has a single user, so the rules for reused values do not apply" + self._hint(lowering)
+            return "it has a single user" + self._hint(lowering)
         counts = [
             text
             for text in (
@@ -145,6 +160,14 @@ class Reasons:
             if graph.context is not None and _READS_LIMIT in graph.context.settings:
                 return graph.context.settings[_READS_LIMIT]
         return None
+
+    def bodies(self, fact: NodeFact) -> tuple[str, ...]:
+        """The buffers in whose loops a node is computed besides its own; a library call has no loop.
+
+        All that are known when the dump has no body for any of them.
+        """
+        loops = tuple(b for b in fact.inlined_into if (leaf := self.leaves.get(b)) is None or leaf.body is not None)
+        return loops if loops or fact.buffer is not None else fact.inlined_into
 
     def users(self, node: str) -> tuple[str, ...]:
         """Live FX nodes that compute something with a node's value, views in between passed through."""
@@ -186,6 +209,8 @@ def _made_by(leaf: DumpNode) -> str | None:
     if (library := _library(leaf)) is not None:
         return library
     words = {statement.op for statement in leaf.body.statements()} if leaf.body is not None else set()
+    if "load_seed" in words:
+        return "it draws random numbers, which are always stored"
     return next((f"it is a {kind}" for kind in ("reduction", "scan", "sort") if kind in words), None)
 
 

@@ -29,7 +29,7 @@ class Hints:
     """What better evidence says of buffers.
 
     `allowed`: the FX nodes that a buffer may hold. `items`: the result numbers of MultiOutput buffers. `helpers` hold
-    no node's value. `returned`: what the graph returns; only there a view's value may be made dense.
+    no node's value. `returned`: what the graph returns; there, and in plain copies, a view's value may be made dense.
     """
 
     allowed: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -130,7 +130,7 @@ class Aligner:
     def _is_own_value(self, leaf: Leaf, node: FxNode) -> bool:
         """A value made here: views need no buffer, and only a mutation may write into another one."""
         parent = self.fx.parent(node)
-        if is_view(node) and leaf.name not in self.hints.returned:
+        if is_view(node) and leaf.name not in self.hints.returned and leaf.computes:
             return False
         if is_getitem(node) and parent is not None and is_view(parent):
             return False

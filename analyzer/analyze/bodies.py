@@ -200,5 +200,5 @@ class BodyFinder:
     def _is_uncounted_copy(self, name: str, call: str) -> bool:
         """A copy made while the call was lowered, for the layout that it needs; matmuls take values as they are."""
         owner = self.owners.node.get(name)
-        copied = owner is None or packet(self.fx.nodes[owner].target) == "clone"
+        copied = owner is None or packet(self.fx.nodes[owner].target) == "clone" or is_view(self.fx.nodes[owner])
         return copied and packet(self.fx.nodes[call].target) not in MATMULS

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 
 from analyzer.analyze.fx_index import FxIndex
 from analyzer.analyze.leaves import Leaf
-from analyzer.analyze.lowerings import roots, scalars
+from analyzer.analyze.lowerings import UNROLLED, roots, scalars
 from analyzer.analyze.targets import is_view
 from analyzer.model import FxNode, Layout, Size
-
-_REDUCTIONS = frozenset({"reduction:sum", "reduction:prod", "reduction:max", "reduction:min", "reduction:any"})
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -63,10 +61,11 @@ def explains(fx: FxIndex, name: str, inside: Collection[str], body: Counter[str]
         if expected.any_of and not expected.any_of & body.keys():
             return False
         vocabulary = None if vocabulary is None or expected.vocabulary is None else vocabulary | expected.vocabulary
+    if vocabulary is not None and _is_unrolled(least.keys() | vocabulary, body):
+        least = Counter({UNROLLED.get(word, word): 1 for word in least})
+        vocabulary |= least.keys()
     if least - body:
         return False
-    if vocabulary is not None and _is_unrolled(least.keys() | vocabulary, body):
-        vocabulary |= least.keys()
     return vocabulary is None or not (body - most).keys() - vocabulary
 
 
@@ -87,7 +86,7 @@ def _bounds(fx: FxIndex, name: str, inside: Collection[str]) -> tuple[Counter[st
 
 def _is_unrolled(expected: Collection[str], body: Counter[str]) -> bool:
     """A small reduction written out: its operands are computed once per element."""
-    return bool(_REDUCTIONS & set(expected)) and not any(word.startswith("reduction:") for word in body)
+    return bool(UNROLLED.keys() & set(expected)) and not any(word.startswith("reduction:") for word in body)
 
 
 def fits(node: FxNode, layout: Layout | None) -> bool:

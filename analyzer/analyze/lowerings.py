@@ -22,6 +22,15 @@ SAME = {
 }
 """Operations that Inductor writes for one another, and the word that stands for them here."""
 
+UNROLLED = {
+    "reduction:sum": "add",
+    "reduction:prod": "mul",
+    "reduction:max": "maximum",
+    "reduction:min": "minimum",
+    "reduction:any": "bitwise_or",
+}
+"""What a reduction over a few elements is written out as (torch/_inductor/ir.py, `Reduction.create`)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
@@ -87,13 +96,13 @@ _TABLE: Mapping[str, Expectation] = {
     "square": Expectation(vocabulary=words("mul pow")),
     "sum": Expectation(vocabulary=words("add reduction:sum")),
     "mean": Expectation(vocabulary=words("add mul reduction:sum")),
-    "var_mean": Expectation(vocabulary=words("mul add reduction:sum") | _WELFORD),
-    "var": Expectation(vocabulary=words("mul sub add reduction:sum") | _WELFORD, any_of=words("sub") | _WELFORD),
+    "var_mean": Expectation(vocabulary=words("mul add sub maximum reduction:sum") | _WELFORD),
+    "var": Expectation(vocabulary=words("mul sub add maximum reduction:sum") | _WELFORD, any_of=words("sub") | _WELFORD),
     "clamp": Expectation(vocabulary=words("maximum minimum")),
     "fma": Expectation(vocabulary=words("add mul fma")),
 }
 
-_VARIANCE = Expectation(vocabulary=words("sub mul"), any_of=words("sub") | _WELFORD)
+_VARIANCE = Expectation(vocabulary=words("sub mul maximum"), any_of=words("sub") | _WELFORD)
 """What the first result of var_mean adds to the mean, its second."""
 
 _ITEM_ROOTS: Mapping[tuple[str, int], frozenset[str]] = {
@@ -146,7 +155,9 @@ def roots(node: FxNode, parent: FxNode | None) -> frozenset[str] | None:
     if name in _ROOTS:
         return _ROOTS[name]
     required = expectation(node).required
-    return frozenset(required) if sum(required.values()) == 1 else None
+    if sum(required.values()) != 1:
+        return None
+    return frozenset(required) | {UNROLLED[word] for word in required if word in UNROLLED}
 
 
 def scalars(node: FxNode) -> Counter[float]:

@@ -48,9 +48,7 @@ def _hints(
     code: OutputCode | None, fx: FxIndex, computed: Mapping[str, frozenset[str]], stated: Mapping[str, str | None]
 ) -> Hints:
     returned = _returned(code, fx)
-    allowed = {name: _with_items(fx, nodes) for name, nodes in computed.items()}
-    for name, chain in returned.items():
-        allowed[name] = chain & allowed.get(name, chain) or chain
+    allowed = {name: _with_items(fx, nodes) for name, nodes in computed.items()} | returned
     renames = [step for step in (code.steps if code else ()) if isinstance(step, Rename)]
     return Hints(
         allowed=allowed,

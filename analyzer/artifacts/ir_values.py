@@ -8,10 +8,25 @@ from analyzer.artifacts.ir_terms import NodeError, Term
 from analyzer.artifacts.shapes import number
 from analyzer.model import Dep, Layout, NodeUser, Size
 
+_CALLEE = re.compile(r"[A-Za-z_][\w.]*")
+
 
 def names(term: Term) -> tuple[str, ...]:
     """A list of quoted names: `['buf0', 'buf1']`."""
-    return tuple(value.text for value in term.values())
+    return tuple(value.text for value in _listed(term, "a list of names"))
+
+
+def _listed(term: Term, wanted: str) -> tuple[Term, ...]:
+    """The items of a list; an item with a name is none."""
+    named = next((item for item in term.items or () if item.key is not None), None)
+    if named is not None:
+        raise NodeError(named.value.start, f"expected {wanted}, found a value for {named.key!r}")
+    return term.values()
+
+
+def _is_call(term: Term) -> bool:
+    """Whether it is one name and its arguments, with nothing before it."""
+    return _CALLEE.fullmatch(term.head) is not None
 
 
 def sizes(term: Term) -> tuple[Size, ...]:
@@ -26,11 +41,11 @@ def ranges(term: Term) -> tuple[tuple[str, Size], ...]:
 
 def deps(term: Term) -> tuple[Dep, ...]:
     """A list of dependencies (torch/_inductor/dependencies.py)."""
-    return tuple(_dep(value) for value in term.values())
+    return tuple(_dep(value) for value in _listed(term, "a list of dependencies"))
 
 
 def _dep(term: Term) -> Dep:
-    if not term.head:
+    if not _is_call(term):
         raise NodeError(term.start, "expected a dependency such as MemoryDep('buf0', c0, {c0: 8})")
     keywords = term.keywords()
     positional = dict(zip(("name", "index", "size", "mode"), term.values(), strict=False))
@@ -58,13 +73,13 @@ def _dep_ranges(size: Term) -> tuple[tuple[str, Size], ...]:
 
 def users(term: Term) -> tuple[NodeUser, ...]:
     """A list of `NodeUser(node=SchedulerNode(name='op1'), can_inplace=False, is_weak=False)`."""
-    return tuple(_user(value) for value in term.values())
+    return tuple(_user(value) for value in _listed(term, "a list of users"))
 
 
 def _user(term: Term) -> NodeUser:
     keywords = term.keywords()
     node = keywords.get("node")
-    if node is None:
+    if node is None or not _is_call(term):
         raise NodeError(term.start, "expected NodeUser(node=..., can_inplace=...)")
     name = node.keywords().get("name", node)
     flags = (keywords[key].text == "True" if key in keywords else False for key in ("can_inplace", "is_weak"))

@@ -32,6 +32,8 @@ FINDINGS = (
     "setting-failed",
     "switch-failed",
     "recorder-note",
+    "patch-failed",
+    "needs-device",
 )
 
 
@@ -73,7 +75,11 @@ class ProcessEntry:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """A captured run. `exit_code` is None when a signal ended the command; `signal` then names it."""
+    """A captured run. `exit_code` is None when a signal ended the command; `signal` then names it.
+
+    `target`: the device that code was generated for without one, such as `cuda:h100`. `codegen_only`: kernels were
+    written but not compiled.
+    """
 
     torch: str | None
     python: str | None
@@ -92,6 +98,8 @@ class Manifest:
     processes: tuple[ProcessEntry, ...] = ()
     graphs: tuple[GraphEntry, ...] = ()
     findings: tuple[Finding, ...] = ()
+    target: str | None = None
+    codegen_only: bool = False
 
 
 def parse(text: str, source: str) -> Manifest:
@@ -116,6 +124,8 @@ def parse(text: str, source: str) -> Manifest:
         processes=tuple(_process(entry) for entry in read.mappings(found.get("processes"))),
         graphs=tuple(_graph(entry) for entry in read.mappings(found.get("graphs"))),
         findings=tuple(_finding(entry) for entry in read.mappings(found.get("findings"))),
+        target=read.text(found.get("target")),
+        codegen_only=bool(read.flag(found.get("codegen_only"))),
     )
 
 

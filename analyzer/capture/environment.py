@@ -16,6 +16,9 @@ _REMOTE_CACHES = (
     "TORCHINDUCTOR_BUNDLED_AUTOTUNE_REMOTE_CACHE",
 )
 
+WITHOUT_DEVICE = {"CUDA_VISIBLE_DEVICES": "", "TORCHINDUCTOR_COMPILE_THREADS": "1"}
+"""For a device that is assumed: a real one stays out of it, and so do compile workers, since nothing is compiled."""
+
 
 def child_environment(base: Mapping[str, str], run: Path, cache: Path, request: Path) -> dict[str, str]:
     """The command's environment.

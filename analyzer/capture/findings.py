@@ -42,6 +42,7 @@ def findings(situation: Situation) -> Iterator[Finding]:
     yield from _compiled(situation)
     yield from _cache(situation)
     yield from _plan(situation)
+    yield from _deviceless(situation)
     yield from _notes(situation)
 
 
@@ -112,6 +113,17 @@ def _plan(it: Situation) -> Iterator[Finding]:
         for key, value in it.plan.settings:
             if key not in applied and not key.startswith("torch._dynamo"):
                 yield Finding("setting-failed", f"process {record['pid']} compiled without {key} = {value}")
+
+
+def _deviceless(it: Situation) -> Iterator[Finding]:
+    """What could not be replaced in torch, and what cannot run without a device."""
+    broken = {patch["name"]: patch["error"] for record in it.records for patch in record.get("patches_failed", ())}
+    for name, error in broken.items():
+        hint = "This torch version is unlike those that were tried; what it wrote may be wrong."
+        yield Finding("patch-failed", f"could not replace `{name}` in torch: {error}", hint)
+    for record in it.records:
+        for refusal in record.get("refusals", ()):
+            yield Finding("needs-device", f"{refusal['operator']} cannot run without a device", refusal["advice"])
 
 
 def _notes(it: Situation) -> Iterator[Finding]:

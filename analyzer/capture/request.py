@@ -34,6 +34,10 @@ class CaptureRequest:
     timeout: float | None = None
     cwd: Path | None = None
     env: Mapping[str, str] = field(default_factory=dict)
+    target: str | None = None
+    profile: Path | None = None
+    codegen_only: bool = False
+    ptx: bool = False
     cache: Path | None = None
     log: Path | None = None
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from analyzer.artifacts import manifest as manifests
 from analyzer.capture import environment, folder, settings, survey
+from analyzer.capture.assumed_device import AssumedDevice, assumed_device
 from analyzer.capture.request import CaptureRequest, CaptureResult, OnProgress, Progress
 from analyzer.errors import CaptureError, UsageError
 
@@ -42,12 +43,14 @@ def capture(request: CaptureRequest, progress: OnProgress | None = None) -> Capt
     if not request.command:
         raise UsageError("no command to capture", "Name a script, or a command after `--`.")
     plan = settings.plan(request)
+    device = assumed_device(request)
     cwd = (request.cwd or Path.cwd()).resolve()
     command = _resolved(request, cwd)
     run = folder.prepare(request.out, _label(request.command), cwd)
     with _cache(request.cache) as cache:
-        state = _write_request(run, plan, request)
+        state = _write_request(run, plan, request, device)
         variables = environment.child_environment({**os.environ, **request.env}, run, cache, state)
+        variables |= environment.WITHOUT_DEVICE if device is not None else {}
         start, began = datetime.now(timezone.utc), time.monotonic()
         child = _start(command, cwd, variables, request.log)
         ending = _watched(child, request.timeout, _reporter(run, progress))
@@ -94,7 +97,7 @@ def _cache(kept: Path | None) -> Iterator[Path]:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def _write_request(run: Path, plan: settings.Plan, request: CaptureRequest) -> Path:
+def _write_request(run: Path, plan: settings.Plan, request: CaptureRequest, device: AssumedDevice | None) -> Path:
     """What the hook reads in the child (inside/inductor_audit_inside/request.py)."""
     path = run / folder.REQUEST_FOLDER / "request.json"
     path.parent.mkdir()
@@ -102,15 +105,15 @@ def _write_request(run: Path, plan: settings.Plan, request: CaptureRequest) -> P
         "settings": [list(setting) for setting in plan.settings],
         "switches": list(plan.switches),
         "probe_cache": str(environment.probe_cache({**os.environ, **request.env})),
+        "codegen_only": request.codegen_only or device is not None,
+        **(device.request() if device is not None else {}),
     }
     path.write_text(json.dumps(wish), encoding="utf-8")
     return path
 
 
-def _start(
-    command: tuple[str, ...], cwd: Path, variables: dict[str, str], log: Path | None
-) -> subprocess.Popen[bytes]:
-    """In a session of its own, so that the whole process group can be ended; without a log the terminal is inherited."""
+def _start(command: tuple[str, ...], cwd: Path, variables: dict[str, str], log: Path | None) -> subprocess.Popen[bytes]:
+    """In a session of its own, so that the whole process group can be ended; output passes through without a log."""
     try:
         if log is None:
             return subprocess.Popen(command, cwd=cwd, env=variables, start_new_session=True)

@@ -48,6 +48,8 @@ def survey(run: Path, ran: Ran, timed_out: bool, interrupted: bool) -> Json:
         "ablations": list(ran.request.ablations),
         "settings": dict(ran.plan.settings),
         "switches": list(ran.plan.switches),
+        "target": ran.request.target,
+        "codegen_only": ran.request.codegen_only or ran.request.target is not None,
         "environment": environment.relevant(ran.variables),
         "start": ran.start,
         "duration_s": round(ran.duration_s, 3),

@@ -18,9 +18,17 @@ Naming = Callable[[str], str]
 """From a buffer's or input's own name to one that means the same in both runs."""
 
 _VARIABLE = re.compile(r"\b[a-z]\d+\b")
+_WORD = re.compile(r"\w+")
 _INDIRECT = re.compile(r"\bindirect\d+\b")
-_MOST = 20_000
-"""Statements of a body that is still compared by its expressions."""
+_COMMUTATIVE = frozenset(
+    {"add", "mul", "maximum", "minimum", "eq", "ne", "logical_and", "logical_or", "logical_xor"}
+    | {"bitwise_and", "bitwise_or", "bitwise_xor"}
+)
+_DEFAULTS = frozenset({("use_compute_types", "True")})
+"""Keyword arguments that only some versions print at their default (torch/_inductor/ops_handler.py, `to_dtype`)."""
+
+_MOST, _DEEPEST = 20_000, 50
+"""Statements, and subblocks inside each other, that are still compared by what they compute."""
 
 
 def canonical_body(body: LoopBody, naming: Naming, symbols: Mapping[str, str]) -> Hashable:
@@ -37,6 +45,7 @@ class _Loops:
     naming: Naming
     symbols: Mapping[str, str]
     indirect: dict[str, str] = field(default_factory=dict)
+    open: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.positions = {name: f"i{position}" for position, (name, _) in enumerate(self.body.ranges)}
@@ -71,7 +80,10 @@ class _Loops:
             terms[0] = self._block(args[0])
         if op == "return":
             return terms[0]
-        return hash((op, tuple(terms), tuple((key, self._term(v, values, taken)) for key, v in statement.kwargs)))
+        if op in _COMMUTATIVE:
+            terms.sort(key=str)
+        kwargs = tuple((key, self._term(v, values, taken)) for key, v in statement.kwargs if (key, v) not in _DEFAULTS)
+        return hash((op, tuple(terms), kwargs))
 
     def _term(self, text: str, values: Mapping[str, Hashable], taken: set[str]) -> Hashable:
         if text in values:
@@ -79,15 +91,18 @@ class _Loops:
             return values[text]
         if not text.startswith("("):
             return renamed(text, self.symbols)
-        names = [name for name in re.findall(r"\w+", text) if name in values]
+        names = [name for name in _WORD.findall(text) if name in values]
         taken.update(names)
-        return re.sub(r"\w+", lambda match: str(values.get(match[0], match[0])), text)
+        return _WORD.sub(lambda match: str(values.get(match[0], match[0])), text)
 
     def _block(self, name: str) -> Hashable:
         block = self.blocks.get(name)
-        if block is None or self.budget < 0:
+        if block is None or self.budget < 0 or name in self.open or len(self.open) > _DEEPEST:
             return name
-        return hash(frozenset(Counter(self.effects(block)).items()))
+        self.open.append(name)
+        value = hash(frozenset(Counter(self.effects(block)).items()))
+        self.open.pop()
+        return value
 
     def _index(self, name: str) -> str:
         text = self.indices.get(name, name)
@@ -116,10 +131,10 @@ def _lines(body: LoopBody, naming: Naming) -> Iterator[str]:
 
 
 def _line(statement: Statement, names: dict[str, str], naming: Naming) -> str:
-    args = [names.get(arg, arg) for arg in statement.args]
+    args = [_WORD.sub(lambda match: names.get(match[0], match[0]), arg) for arg in statement.args]
     if statement.op in ("load", "store", "store_reduction") and args:
         args[0] = naming(args[0])
-    args += [f"{key}={names.get(value, value)}" for key, value in statement.kwargs]
+    args += [f"{key}={names.get(value, value)}" for key, value in statement.kwargs if (key, value) not in _DEFAULTS]
     call = f"{statement.op}({', '.join(arg for arg in args if arg != 'None')})"
     if statement.result is None or statement.op.startswith("store"):
         return call

@@ -11,9 +11,9 @@ from analyzer.diff.layers.cost import cost_changes
 from analyzer.diff.layers.fx import fx_changes
 from analyzer.diff.layers.lowering import lowering_changes
 from analyzer.diff.layers.scheduling import scheduling_changes
-from analyzer.diff.matching import match_graphs
+from analyzer.diff.matching import Matching, match_graphs
 from analyzer.diff.pairing import pair_graphs
-from analyzer.diff.records import GraphDiff, RunDiff
+from analyzer.diff.records import Change, GraphDiff, RunDiff
 from analyzer.facts import GraphFacts
 from analyzer.model import CompiledGraph, Run
 
@@ -36,12 +36,12 @@ def diff_runs(old: Run, new: Run, pairs: Mapping[str, str] | None = None) -> Run
 
 
 def _pairs(old: Run, new: Run, given: Mapping[str, str]) -> Iterator[tuple[CompiledGraph | None, CompiledGraph | None]]:
-    by_name = [{graph.name: graph for graph in run.graphs} for run in (old, new)]
+    by_name = [{graph.label: graph for graph in run.graphs} for run in (old, new)]
     known = {one: other for one, other in given.items() if one in by_name[0] and other in by_name[1]}
     yield from ((by_name[0][one], by_name[1][other]) for one, other in known.items())
     yield from pair_graphs(
-        [graph for graph in old.graphs if graph.name not in known],
-        [graph for graph in new.graphs if graph.name not in known.values()],
+        [graph for graph in old.graphs if graph.label not in known],
+        [graph for graph in new.graphs if graph.label not in known.values()],
     )
 
 
@@ -49,8 +49,8 @@ def _graph_diff(old: GraphFacts | None, new: GraphFacts | None) -> GraphDiff:
     if old is not None and new is not None:
         return diff_graphs(old, new)
     return GraphDiff(
-        old.graph.name if old else None,
-        new.graph.name if new else None,
+        old.graph.label if old else None,
+        new.graph.label if new else None,
         before=old.summary if old else None,
         after=new.summary if new else None,
     )
@@ -64,14 +64,19 @@ def diff_graphs(
 ) -> GraphDiff:
     """What differs between two graphs, layer by layer; `nodes` and `buffers` are pairs that the caller knows."""
     matching = match_graphs(old, new, nodes, buffers)
+    unknown = tuple(_unknown(old, new))
     fx = tuple(fx_changes(matching))
+    later = _later_changes(matching, fx) if old.graph.overwritten == new.graph.overwritten else ()
+    cost = tuple(cost_changes(old, new)) if not unknown else ()
+    return GraphDiff(old.graph.label, new.graph.label, (*fx, *later, *cost), old.summary, new.summary, unknown)
+
+
+def _later_changes(matching: Matching, fx: tuple[Change, ...]) -> tuple[Change, ...]:
+    """The layers behind the FX graph; each explains differences of the next ones."""
     lowering = tuple(lowering_changes(matching, fx))
     scheduling = tuple(scheduling_changes(matching))
     earlier = fx + lowering + scheduling
-    code = tuple(code_changes(matching, earlier))
-    unknown = tuple(_unknown(old, new))
-    changes = earlier + code + (tuple(cost_changes(old, new)) if not unknown else ())
-    return GraphDiff(old.graph.name, new.graph.name, changes, old.summary, new.summary, unknown)
+    return (*lowering, *scheduling, *code_changes(matching, earlier))
 
 
 _Has = Callable[[GraphFacts], bool]
@@ -85,6 +90,8 @@ _PARTS: tuple[tuple[str, _Has], ...] = (
 
 def _unknown(old: GraphFacts, new: GraphFacts) -> Iterator[str]:
     """What only one side tells, and so could not be compared."""
+    if old.graph.overwritten != new.graph.overwritten:
+        yield "the dumps are of different subgraphs of control flow: only the FX graphs were compared"
     for what, has in _PARTS:
         if has(old) != has(new):
             yield f"the {'new' if has(old) else 'old'} run does not tell its {what}: not compared"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
@@ -20,7 +21,7 @@ def config_changes(pairs: Pairs) -> Iterator[ConfigChange]:
     for old, new in pairs:
         configs = effective_config(old.graph), effective_config(new.graph)
         for difference in config_differences(*configs):
-            found[difference].append((old.graph.name, *configs))
+            found[difference].append((old.graph.label, *configs))
     for difference, concerned in sorted(found.items(), key=lambda item: (item[0].key, str(item[0]))):
         key, (_, one, other) = difference.key, concerned[0]
         graphs = tuple(name for name, *_ in concerned) if len(concerned) < len(pairs) else ()
@@ -117,5 +118,10 @@ def _source_change(old: CompiledGraph, new: CompiledGraph) -> Iterator[Environme
 
 
 def _sources(graph: CompiledGraph) -> frozenset[str]:
+    """The lines of the user's own files; those of torch change with its version."""
     sites = (node.source for node in (graph.fx.nodes if graph.fx else ()) if node.live)
-    return frozenset(site.code.strip() for site in sites if site is not None and site.code)
+    own = (site for site in sites if site is not None and not _INSTALLED.search(site.file))
+    return frozenset(site.code.strip() for site in own if site.code)
+
+
+_INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\]|[/\\]torch[/\\]")

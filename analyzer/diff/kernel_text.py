@@ -13,13 +13,19 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from analyzer.model import KernelDef
 
 _COMMENT = re.compile(r"^\s*(?:#(?!pragma)|//)|^\s*$")
-_TRAILING = re.compile(r"\s+(?://|#(?!pragma)).*$")
+_TRAILING = re.compile(r"(?<!\s)\s+(?://|#(?!pragma)).*$")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _LOCAL = re.compile(r"\b(?:_?tmp(?:_acc)?\d+\w*|(?:[xyzi]|r\d*_?)\d+\w*|buf_local_\w+|local_buffer_\w+)\b")
-_CPP_DEFINITION = re.compile(r"^(?:(?:auto|const auto|[\w:<>,\s*&\[\]]+?)\s+)?(?P<name>[A-Za-z_]\w*) = (?P<value>.+);$")
-_PYTHON_DEFINITION = re.compile(r"^(?P<name>[A-Za-z_]\w*)(?:: [\w.]+)? = (?P<value>.+)$")
 _LOOP = re.compile(r"^for\s*\(\s*\w+ (?P<name>\w+)=|^for (?P<python>\w+) in ")
+_COMMUTATIVE = re.compile(r"(?:^|(?<=\())(@\w+) ([+*]) (@\w+)(?=$|\))")
+_PLUMBING = re.compile(r"\binductor_cpu_(?:integer_div_error|throw_if_integer_div_error)")
+"""How newer versions report a division by zero; it is in every kernel and computes nothing."""
+_THREADS = re.compile(r" num_threads\(\d+\)")
+"""As many as the machine has, unless the setting cpp.threads says otherwise."""
 _POINTER = re.compile(r"\b(?:in|out|in_out)_ptr\d+\b")
+
+_DEEPEST = 200
+"""Blocks deeper than this count as one."""
 
 Line = tuple[int, str]
 
@@ -29,7 +35,7 @@ def canonical_kernel(kernel: KernelDef, bound: Mapping[str, str]) -> Hashable:
     cpp = kernel.backend == "cpp" or 'extern "C"' in kernel.source
     lines = list(_cpp_lines(kernel.source) if cpp else _python_lines(kernel.source))
     names = {**{param.name: param.name for param in kernel.params}, **bound}
-    tree, _ = _tree(lines, 0, dict(names), _CPP_DEFINITION if cpp else _PYTHON_DEFINITION)
+    tree, _ = _tree(lines, 0, dict(names))
     return kernel.heuristic, tree
 
 
@@ -61,12 +67,12 @@ def _cpp_lines(source: str) -> Iterator[Line]:
     _, _, body = source.partition('extern "C"')
     _, _, body = body.partition("{")
     for raw in body.splitlines():
-        text = _TRAILING.sub("", raw.strip())
-        if not text or text.startswith("//"):
+        text = _THREADS.sub("", _TRAILING.sub("", raw.strip()))
+        if not text or text.startswith("//") or _PLUMBING.search(text):
             continue
         depth -= text.startswith("}")
         if text.strip("{};"):
-            yield max(depth, 0), text
+            yield min(max(depth, 0), _DEEPEST), text
         depth += text.count("{") - text.count("}") + text.startswith("}")
 
 
@@ -77,41 +83,51 @@ def _python_lines(source: str) -> Iterator[Line]:
     for raw in lines[starts[-1] + 1 :] if starts else lines:
         text = _TRAILING.sub("", raw.rstrip())
         if not _COMMENT.match(text):
-            yield len(text) - len(text.lstrip()), text.strip()
+            yield min(len(text) - len(text.lstrip()), _DEEPEST), text.strip()
 
 
-def _tree(
-    lines: Sequence[Line], start: int, names: dict[str, str], definition: re.Pattern[str]
-) -> tuple[Hashable, int]:
+def _tree(lines: Sequence[Line], start: int, names: dict[str, str]) -> tuple[Hashable, int]:
     """The block that starts at a line, as a sorted tuple of its statements and inner blocks; and where it ends."""
     depth = lines[start][0] if start < len(lines) else 0
     found: list[str] = []
     at = start
     while at < len(lines) and lines[at][0] >= depth:
-        text = _defined(*lines[at], names, definition)
+        text = _defined(*lines[at], names)
         at += 1
         if at < len(lines) and lines[at][0] > depth:
-            block, at = _tree(lines, at, names, definition)
+            block, at = _tree(lines, at, names)
             text = f"{text} {hash(block)}"
         found.append(text)
     return tuple(sorted(found)), at
 
 
-def _defined(depth: int, text: str, names: dict[str, str], definition: re.Pattern[str]) -> str:
+def _defined(depth: int, text: str, names: dict[str, str]) -> str:
     """The statement with every name it uses replaced by what defines it; remembers what it defines itself."""
     loop = _LOOP.match(text)
     if loop is not None:
         variable = loop["name"] or loop["python"]
         names[variable] = "@"
         text = _known(text, names)
-        names[variable] = f"@{hash((depth, text)):x}"
+        names[variable] = _token((depth, text))
         return text
-    found = definition.match(text)
-    if found is None:
+    head, equals, value = text.partition(" = ")
+    name = head.split(":")[0].rsplit(None, 1)[-1] if equals and head.strip(": ") else ""
+    if not name.isidentifier():
         return _known(text, names)
-    value = _known(found["value"], names)
-    names[found["name"]] = f"@{hash((value, text[: found.start('name')])):x}"
-    return f"{_known(text[: found.start('name')], names)}= {value}"
+    value = _COMMUTATIVE.sub(_in_order, _known(value.rstrip(";"), names))
+    kind = head.split(":")[0].removesuffix(name)
+    names[name] = _token((value, kind))
+    return f"{_known(kind, names)}= {value}"
+
+
+def _token(value: Hashable) -> str:
+    return f"@{hash(value) & 0xFFFF_FFFF_FFFF_FFFF:x}"
+
+
+def _in_order(match: re.Match[str]) -> str:
+    """Operands of a commutative operator in one order."""
+    first, second = sorted((match[1], match[3]))
+    return f"{first} {match[2]} {second}"
 
 
 def _known(text: str, names: Mapping[str, str]) -> str:

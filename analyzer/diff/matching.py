@@ -151,35 +151,33 @@ def _match_owned(matching: Matching) -> None:
 
 
 def _match_helpers(matching: Matching) -> None:
-    """Buffers without a node of their own, again and again while each round tells more about the next ones."""
-    for signature in (_computation, _nodes, _last_node):
+    """Buffers without a node of their own, again and again while each round tells more about the next ones.
+
+    By computation also those that hold a node's value on one side alone: an attribution may fail, a body does not.
+    """
+    for signature, any_owner in ((_computation, True), (_nodes, False), (_last_node, False)):
         before = -1
         while len(matching.buffers) != before:
             before = len(matching.buffers)
-            _match_helpers_once(matching, signature)
+            _match_helpers_once(matching, signature, any_owner)
 
 
 Signature = Callable[[GraphSide, BufferFact, Naming], Hashable]
 
 
-def _match_helpers_once(matching: Matching, signature: Signature) -> None:
+def _match_helpers_once(matching: Matching, signature: Signature, any_owner: bool) -> None:
     """One round; several helpers of one signature are interchangeable and matched in order."""
     naming = matching.naming(matching.old), matching.naming(matching.new)
     taken = set(matching.buffers.values())
     free: defaultdict[Hashable, list[str]] = defaultdict(list)
     for fact in matching.new.facts.buffers:
-        if fact.name not in taken and not _owned(fact, matching.fx.to_old):
+        if fact.name not in taken and (any_owner or fact.fx_node not in matching.fx.to_old):
             free[signature(matching.new, fact, naming[1])].append(fact.name)
     for fact in matching.old.facts.buffers:
-        if fact.name not in matching.buffers and free and not _owned(fact, matching.fx.to_new):
+        if fact.name not in matching.buffers and free and (any_owner or fact.fx_node not in matching.fx.to_new):
             found = free.get(signature(matching.old, fact, naming[0]))
             if found:
                 matching.buffers[fact.name] = found.pop(0)
-
-
-def _owned(fact: BufferFact, matched: Mapping[str, str]) -> bool:
-    """Whether it holds the value of a node that the other graph has too: then it is no helper."""
-    return fact.fx_node is not None and fact.fx_node in matched
 
 
 def _computation(side: GraphSide, fact: BufferFact, naming: Naming) -> Hashable:

@@ -22,7 +22,7 @@ def pair_graphs(old: Sequence[CompiledGraph], new: Sequence[CompiledGraph]) -> l
     for key in (_content_and_name, _content, _operators_and_name):
         _match_equal(old, new, partner, key)
     _match_alike(old, new, partner)
-    _match_equal(old, new, partner, lambda graph: graph.name)
+    _match_equal(old, new, partner, lambda graph: graph.label)
     _match_last(old, new, partner)
     taken = set(partner.values())
     pairs: list[Pair] = [(graph, new[partner[i]] if i in partner else None) for i, graph in enumerate(old)]
@@ -58,11 +58,11 @@ def _content(graph: CompiledGraph) -> Hashable:
 
 def _content_and_name(graph: CompiledGraph) -> Hashable:
     content = _content(graph)
-    return (content, graph.name) if content is not None else None
+    return (content, graph.label) if content is not None else None
 
 
 def _operators_and_name(graph: CompiledGraph) -> Hashable:
-    return (graph.name, frozenset(_operators(graph))) if _operators(graph) else None
+    return (graph.label, frozenset(_operators(graph))) if _operators(graph) else None
 
 
 def _match_alike(old: Sequence[CompiledGraph], new: Sequence[CompiledGraph], partner: dict[int, int]) -> None:
@@ -70,7 +70,7 @@ def _match_alike(old: Sequence[CompiledGraph], new: Sequence[CompiledGraph], par
     taken = set(partner.values())
     scored = sorted(
         (
-            (_likeness(one, other) + (0.25 if one.name == other.name else 0.0), -i - j, i, j)
+            (_likeness(one, other) + (0.25 if one.label == other.label else 0.0), -i - j, i, j)
             for i, one in enumerate(old)
             for j, other in enumerate(new)
             if i not in partner and j not in taken

@@ -7,9 +7,10 @@ from collections.abc import Hashable, Iterable
 
 from analyzer.diff.records import Change, Repeated, Side
 
-_BUFFERS = re.compile(r"\b(buf|op)\d+(?:_(?:buf|op)\d+)*")
+_BUFFERS = re.compile(r"\b(buf|op)\d+(?:(?:_|, )(?:buf|op)\d+)*")
 _KERNEL = re.compile(r"\b(cpp|triton)_\w+")
-_NUMBERED = re.compile(r"\b([A-Za-z]\w*?)(?:_?\d+(?:_\d+)*)\b(?!\()")
+_NAME = re.compile(r"[A-Za-z]\w*")
+_TYPE = re.compile(r"b?float\d+\w*|u?int\d+|complex\d+|i\d+")
 
 
 def collapse(changes: Iterable[Change]) -> tuple[Repeated, ...]:
@@ -31,10 +32,7 @@ def _side(side: Side, ids: frozenset[str]) -> Hashable:
 
 
 def _erased(text: str, ids: frozenset[str]) -> str:
-    """Names without their numbers; types such as float32 keep theirs."""
-    text = _BUFFERS.sub(lambda match: match[1] + "%" * match[0].count("op"), text)
+    """Names without their numbers, lists of buffers however long as one; types such as float32 keep theirs."""
+    text = _BUFFERS.sub(r"\1", text)
     text = _KERNEL.sub(r"\1 kernel", text)
-    return _NUMBERED.sub(lambda match: match[0] if _TYPE.fullmatch(match[0]) else match[1], text)
-
-
-_TYPE = re.compile(r"b?float\d+\w*|u?int\d+|complex\d+|i\d+")
+    return _NAME.sub(lambda match: match[0] if _TYPE.fullmatch(match[0]) else match[0].rstrip("0123456789_"), text)

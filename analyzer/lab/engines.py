@@ -6,6 +6,7 @@ every machine sees.
 
 from __future__ import annotations
 
+import ast
 import os
 import threading
 import time
@@ -24,15 +25,12 @@ Tick = Callable[[Any, Progress], None]
 _POLL_S = 0.3
 
 
-class Work(Protocol[Task, Result]):
-    """A task function; `progress` is called now and then where the engine can listen, and may raise to stop it."""
-
-    def __call__(self, task: Any, progress: OnProgress | None = None) -> Any:
-        """Runs one task."""
-
-
 class Engine(Protocol):
-    """Runs a function on each task and yields (task, result or exception), in the order in which they end."""
+    """Runs `work(task)` on each task and yields (task, result or exception), in the order in which they end.
+
+    `work` takes a second argument, a callback for progress: an engine that can listen passes one, which may raise
+    KeyboardInterrupt to stop the work.
+    """
 
     def each(self, work: Callable[..., Result], tasks: Sequence[Task]) -> Iterator[tuple[Task, Result | Exception]]:
         """Leaving the iteration early, as Ctrl-C does, ends or cancels what is still running."""
@@ -48,6 +46,17 @@ def make_engine(name: str, jobs: int, state: Path, options: Mapping[str, Any], t
     if kind == "dask":
         return DaskEngine(where or None, jobs)
     raise UsageError(f"unknown engine: {name}", "Choose local, slurm[:CLUSTER] or dask[:ADDRESS].")
+
+
+def parse_option(text: str) -> tuple[str, Any]:
+    """`KEY=VALUE` for an engine; a value that is no Python literal is text. UsageError without an equals sign."""
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise UsageError(f"not an engine option: {text!r}", "Write KEY=VALUE, such as slurm_partition=cpu.")
+    try:
+        return key.strip(), ast.literal_eval(value)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return key.strip(), value
 
 
 def _outcome(ask: Callable[[], Result]) -> Result | Exception:
@@ -68,7 +77,9 @@ class LocalEngine:
     def each(self, work: Callable[..., Result], tasks: Sequence[Task]) -> Iterator[tuple[Task, Result | Exception]]:
         """Ctrl-C stops the captures through their progress calls, within a fraction of a second."""
         with ThreadPoolExecutor(self.jobs) as pool:
-            futures: dict[Future[Result], Task] = {pool.submit(work, task, self._progress(task)): task for task in tasks}
+            futures: dict[Future[Result], Task] = {
+                pool.submit(work, task, self._progress(task)): task for task in tasks
+            }
             try:
                 for future in as_completed(futures):
                     yield futures[future], _outcome(future.result)

@@ -11,28 +11,28 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from analyzer.capture.environment import INSIDE, relevant
-from analyzer.lab.records import ArmSpec, Script
+from analyzer.lab.records import Role
+from analyzer.lab.run import ArmTask
 
 _MOST_FILES = 500
 
 
-def arm_key(
-    script: Script, spec: ArmSpec, cwd: Path, python: str, torch: str, environment: Mapping[str, str] = os.environ
-) -> str:
-    """A digest of all that decides what an arm compiles.
+def arm_key(task: ArmTask, torch: str, environment: Mapping[str, str] = os.environ) -> str:
+    """A digest of all that decides what an arm compiles, for a version of torch.
 
     That is the script and the modules that it imports from beside it, its arguments, the interpreter and torch, the
     variables that matter to torch, the switches, and the hook itself.
     """
+    spec = task.spec
     parts = {
-        "sources": {str(path): _digest(path) for path in local_sources(cwd / script.path)},
-        "arguments": script.arguments,
-        "cwd": str(cwd),
-        "python": python,
+        "sources": {str(path): _digest(path) for path in local_sources(task.cwd / task.script.path)},
+        "arguments": task.script.arguments,
+        "cwd": str(task.cwd),
+        "python": task.python,
         "torch": torch,
         "machine": platform.machine(),
         "environment": relevant(environment) | {"PYTHONPATH": environment.get("PYTHONPATH", "")},
-        "arm": (spec.role == "control", spec.ablations, spec.baseline_of),
+        "arm": (spec.role is Role.CONTROL, spec.ablations, spec.baseline_of, task.settings),
         "hook": [_digest(path) for path in sorted(INSIDE.rglob("*.py"))],
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

@@ -13,6 +13,9 @@ from analyzer.verdict import AuditResult, Verdict
 Interval = tuple[float, float]
 """Both ends of a 95 % interval."""
 
+Sessions = tuple[tuple[float, ...], ...]
+"""One value per round, by session: all arms' processes are started anew for each."""
+
 
 @dataclass(frozen=True, slots=True)
 class Script:
@@ -89,9 +92,12 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class ArmSamples:
-    """Seconds per call of every graph, one value a round; `calls` is how often the script called each graph."""
+    """Seconds per call of every graph: for each process that was measured, one value a round.
 
-    rounds: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    `calls` is how often the script called each graph.
+    """
+
+    rounds: Mapping[str, Sessions] = field(default_factory=dict)
     calls: Mapping[str, int] = field(default_factory=dict)
     agreement: Agreement | None = None
     failure: str | None = None
@@ -164,11 +170,12 @@ class Factorial:
 
 @dataclass(frozen=True, slots=True)
 class ScriptResult:
-    """The table of one script. `band`: ratios that noise alone makes, by the A/A control."""
+    """The table of one script. `band`: ratios that noise alone makes, by `controls`: arms with the baseline's code."""
 
     script: Script
     arms: tuple[ArmResult, ...]
     band: Interval | None = None
+    controls: tuple[str, ...] = ()
     factorial: Factorial | None = None
     notes: tuple[str, ...] = ()
 

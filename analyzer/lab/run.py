@@ -21,17 +21,20 @@ _SCHEMA = 1
 
 @dataclass(frozen=True, slots=True)
 class ArmTask:
-    """An arm to capture into `folder/NAME`. `keep_cache`: its compiled kernels are needed again, to be timed."""
+    """An arm to capture into `folder/NAME`. `keep_cache`: its compiled kernels are needed again, to be timed.
+
+    `key` tells whether an earlier capture is still good (keys.py).
+    """
 
     script: Script
     spec: ArmSpec
     folder: Path
-    key: str
     cwd: Path
     python: str
     timeout: float | None = None
     settings: tuple[Setting, ...] = ()
     keep_cache: bool = False
+    key: str = ""
 
     @property
     def out(self) -> Path:
@@ -81,7 +84,7 @@ def capture_arm(task: ArmTask, progress: OnProgress | None = None) -> ArmRun:
 
 
 def _forget(task: ArmTask) -> None:
-    """Clear what an earlier call left of this arm; a folder that no call of ours began is left to capture's judgement."""
+    """Clear what an earlier call left of this arm; a folder that no call of ours began is left for capture to judge."""
     mine = task.state(".json").is_file()
     if mine and task.out.is_dir() and not task.out.is_symlink():
         rmtree(task.out)

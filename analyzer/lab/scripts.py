@@ -12,7 +12,7 @@ from analyzer.lab.records import Script
 
 
 def parse_scripts(target: Sequence[str], more: Sequence[str], cwd: Path) -> tuple[Script, ...]:
-    """The scripts that SCRIPT [ARGS]... and each `--script "SCRIPT ARGS"` name. UsageError for none or a missing file."""
+    """The scripts that SCRIPT [ARGS]... and each `--script "SCRIPT ARGS"` name. UsageError for none and for no file."""
     words = ([tuple(target)] if target else []) + [tuple(_split(text)) for text in more]
     if not words:
         raise UsageError("no script to ablate", "Name a SCRIPT, or several with --script.")

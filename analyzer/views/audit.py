@@ -22,7 +22,7 @@ CITATIONS = 3
 _SENTENCE_END = re.compile(r"(?<=\.) (?=[A-Z])")
 
 _STYLES = {Verdict.EFFECTIVE: "bold green", Verdict.PARTIAL: "bold yellow", Verdict.NO_OPPORTUNITY: "bold yellow"}
-_MEANING = {
+MEANING = {
     Verdict.EFFECTIVE: "the ablation did what its name says",
     Verdict.PARTIAL: "the ablation acted, but not all the way",
     Verdict.INERT: "it was in force and changed nothing at its layer",
@@ -45,7 +45,7 @@ class AuditView:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         result = self.result
         yield headed(f"Audit of {plain(result.ablation)}: ", _verdict(result))
-        yield Text(f"  {_MEANING[result.verdict]}")
+        yield Text(f"  {MEANING[result.verdict]}")
         for note in result.notes:
             yield Text(f"  Note: {plain(note)}", style="yellow", overflow="fold")
         shown, left = cut(result.graphs, GRAPHS, self.full)
@@ -82,9 +82,14 @@ def _why(text: str) -> Table:
     table = Table.grid(padding=(0, 1, 0, 0))
     table.add_column()
     table.add_column(overflow="fold")
-    for number, line in enumerate(_SENTENCE_END.split(text)):
+    for number, line in enumerate(sentences(text)):
         table.add_row(Text("" if number else "Why:", style="bold"), Text(plain(line)))
     return table
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text that is made of whole ones."""
+    return _SENTENCE_END.split(text)
 
 
 def _left_text(graph: GraphAudit) -> str:

@@ -44,7 +44,7 @@ def before_after(before: Summary | None, after: Summary | None) -> RenderableTyp
 
     `?` where a count is not known, `-` where an arm has no such graph.
     """
-    rows = list(_rows(before, after))
+    rows = list(count_rows(before, after))
     if before == after:
         return Text("Same before and after: " + ", ".join(f"{label} {old}" for label, old, _, _ in rows))
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold underline")
@@ -57,7 +57,7 @@ def before_after(before: Summary | None, after: Summary | None) -> RenderableTyp
     return table
 
 
-def _rows(before: Summary | None, after: Summary | None) -> Iterator[tuple[str, str, str, str]]:
+def count_rows(before: Summary | None, after: Summary | None) -> Iterator[tuple[str, str, str, str]]:
     """Label, before, after and change of every count that at least one arm knows."""
     for labels, tell in _TABLES:
         for label, value in labels:

@@ -5,13 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from analyzer.ablations import Ablation, Setting
+from analyzer.diff.records import GraphDiff, Layer, Repeated, RunDiff
+from analyzer.diff.repeats import collapse
 from analyzer.facts import BufferFact, GraphFacts, GroupFact, KernelFact, NodeFact
 from analyzer.model import Artifact, Dep, DumpNode, Run
 from analyzer.verdict import AuditResult, GraphAudit
 from analyzer.views.settings import chosen_settings, shared_settings
+
+if TYPE_CHECKING:
+    from analyzer.artifacts.deviceless import Deviceless
+    from analyzer.lab.records import ArmResult, ArmTime, LabResult, ScriptResult
 
 SCHEMA_VERSION = 1
 """Raised when a key changes its meaning or goes; new keys do not raise it."""
@@ -58,10 +64,12 @@ def _graph(facts: GraphFacts) -> Document:
     graph = facts.graph
     return {
         "name": graph.name,
+        "process": graph.process,
         "kind": graph.kind,
         "path": graph.path,
         "config": chosen_settings(graph),
         "artifacts": [_artifact(artifact) for artifact in graph.artifacts],
+        "deviceless": _deviceless(graph.deviceless),
         "fx_nodes": [_fx_node(fact) for fact in facts.nodes],
         "buffers": [_buffer(fact) for fact in facts.buffers],
         "scheduler_nodes": [_scheduler_node(node) for node in facts.scheduler_nodes],
@@ -70,6 +78,14 @@ def _graph(facts: GraphFacts) -> Document:
         "conflicts": [asdict(conflict) for conflict in facts.conflicts],
         "summary": asdict(facts.summary),
     }
+
+
+def _deviceless(record: Deviceless | None) -> Document | None:
+    """The device that was assumed, and what its absence left open; None for a graph that ran on one."""
+    if record is None:
+        return None
+    choices = [asdict(choice) for choice in record.choices]
+    return {"profile": record.profile, "device": record.device, "support": record.support, "choices": choices}
 
 
 def _artifact(artifact: Artifact) -> Document:
@@ -196,6 +212,113 @@ def _graph_audit(graph: GraphAudit) -> Document:
         "before": asdict(graph.before) if graph.before is not None else None,
         "after": asdict(graph.after) if graph.after is not None else None,
     }
+
+
+def diff_document(diff: RunDiff) -> Document:
+    """The document of `diff --json`."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "equal": diff.equal,
+        "complete": diff.complete,
+        "old": diff.old,
+        "new": diff.new,
+        "config": [asdict(change) for change in diff.config],
+        "environment": [asdict(change) for change in diff.environment],
+        "graphs": [_graph_diff(graph) for graph in diff.graphs],
+        "summary": _diff_summary(diff),
+    }
+
+
+def _graph_diff(graph: GraphDiff) -> Document:
+    return {
+        "old": graph.old,
+        "new": graph.new,
+        "equal": graph.equal,
+        "unknown": list(graph.unknown),
+        "changes": [_change(entry) for entry in collapse(graph.changes)],
+        "before": asdict(graph.before) if graph.before is not None else None,
+        "after": asdict(graph.after) if graph.after is not None else None,
+    }
+
+
+def _change(entry: Repeated) -> Document:
+    change = entry.change
+    return {
+        "kind": str(change.kind),
+        "layer": str(change.layer),
+        "aspect": change.aspect,
+        "subject": change.subject,
+        "old": list(change.old.ids),
+        "new": list(change.new.ids),
+        "detail": change.detail,
+        "old_at": asdict(change.old.at) if change.old.at is not None else None,
+        "new_at": asdict(change.new.at) if change.new.at is not None else None,
+        "old_code": list(change.old.code),
+        "new_code": list(change.new.code),
+        "count": entry.count,
+        "also": [{"old": list(other.old.ids), "new": list(other.new.ids)} for other in entry.others],
+    }
+
+
+def _diff_summary(diff: RunDiff) -> Document:
+    """Changes per layer over all graphs, repeats counted."""
+    layers = [str(change.layer) for graph in diff.graphs for change in graph.changes]
+    return {
+        "graphs": len(diff.graphs),
+        "equal_graphs": sum(graph.equal for graph in diff.graphs),
+        "config": len(diff.config),
+        "environment": len(diff.environment),
+        "changes": {str(layer): layers.count(layer) for layer in Layer},
+    }
+
+
+def ablate_document(result: LabResult) -> Document:
+    """The document of `ablate --json`. `ratio` is to the arm's baseline; an effect only where `credited`."""
+    arms = [_arm(script.script.label, arm) for script in result.scripts for arm in script.arms]
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "scripts": [_lab_script(script) for script in result.scripts],
+        "arms": arms,
+        "effects": [asdict(script.factorial) for script in result.scripts if script.factorial] or None,
+    }
+
+
+def _lab_script(script: ScriptResult) -> Document:
+    return {
+        "script": script.script.label,
+        "path": script.script.path,
+        "arguments": list(script.script.arguments),
+        "noise_band": script.band,
+        "notes": list(script.notes),
+    }
+
+
+def _arm(script: str, arm: ArmResult) -> Document:
+    return {
+        "script": script,
+        "arm": arm.spec.name,
+        "ablation": "+".join(arm.spec.ablations) or None,
+        "role": str(arm.spec.role),
+        "against": arm.spec.against,
+        "folder": str(arm.run.folder),
+        "status": str(arm.run.status),
+        "failure": arm.run.why,
+        "kept": arm.run.kept,
+        "verdict": str(arm.verdict) if arm.verdict else None,
+        "masked_by": arm.masked_by,
+        "why": arm.why,
+        "before": asdict(arm.before) if arm.before else None,
+        "summary": asdict(arm.after) if arm.after else None,
+        "compile_s": arm.run.compile_s,
+        "time": _arm_time(arm.time) if arm.time else None,
+        "not_timed": arm.untimed,
+        "agreement": asdict(arm.agreement) if arm.agreement else None,
+    }
+
+
+def _arm_time(time: ArmTime) -> Document:
+    graphs = {name: asdict(graph) for name, graph in time.graphs.items()}
+    return {**asdict(time.whole), "credited": time.credited, "why_not": time.why_not, "graphs": graphs}
 
 
 def ablations_document(ablations: Sequence[Ablation]) -> Document:

@@ -92,7 +92,7 @@ def cost_lines(counted_costs: Costs, full: bool) -> Iterator[RenderableType]:
 
 def _again(found: Recomputed) -> Text:
     many = f"{found.most:,}" if found.least == found.most else f"{found.least:,} to {found.most:,}"
-    where = f"in {' and '.join(plain(place) for place in found.places)}"
+    where = f"in {listed(found.places, most=6)}"
     instead = f"; a buffer would move {byte_text(found.realizing_bytes)}" if found.realizing_bytes is not None else ""
     kept = "" if len(found.groups) > 1 or found.least == found.most else ", one group: its kernel may share the work"
     return headed(plain(found.node), f"  {many} elements again, {where}{kept}{instead}")

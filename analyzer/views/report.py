@@ -10,6 +10,7 @@ from rich.text import Text
 
 from analyzer.facts import GraphFacts, Summary
 from analyzer.model import CacheState, Run
+from analyzer.views.deviceless import banner_lines, choice_lines
 from analyzer.views.kernels import kernel_tree
 from analyzer.views.nodes import NodeTable
 from analyzer.views.reading import attribution_lines, reading_lines
@@ -38,11 +39,9 @@ class ReportView:
 
 
 def _run_lines(run: Run, graphs: Sequence[GraphFacts]) -> Iterator[RenderableType]:
-    torch = f"torch {plain(run.torch_version)}" if run.torch_version else "torch version unknown"
-    captured = "captured by inductor-audit" if run.captured else "not captured by inductor-audit"
-    cache = f"{run.cache_state} caches" if run.cache_state != CacheState.UNKNOWN else "cache state unknown"
     yield Text(f"Run {plain(run.path)}", style="bold", overflow="fold")
-    yield indented(Text(mentioned([torch, cache, captured, counted(len(graphs), "graph")])))
+    yield indented(Text(run_words(run, graphs)))
+    yield from (indented(line) for line in banner_lines(graphs))
     ablations = run.manifest.ablations if run.manifest is not None else ()
     for head, told in (("Settings", told_settings(graphs)), ("Ablated", ablations)):
         if told:
@@ -54,12 +53,21 @@ def _run_lines(run: Run, graphs: Sequence[GraphFacts]) -> Iterator[RenderableTyp
         yield indented(headed("Note: ", f"{missing}; {COLD_CAPTURE}", "bold yellow"))
 
 
+def run_words(run: Run, graphs: Sequence[GraphFacts]) -> str:
+    """`torch 2.13.0+cpu · cold caches · captured by inductor-audit · 1 graph`."""
+    torch = f"torch {plain(run.torch_version)}" if run.torch_version else "torch version unknown"
+    captured = "captured by inductor-audit" if run.captured else "not captured by inductor-audit"
+    cache = f"{run.cache_state} caches" if run.cache_state != CacheState.UNKNOWN else "cache state unknown"
+    return mentioned([torch, cache, captured, counted(len(graphs), "graph")])
+
+
 def _graph_lines(facts: GraphFacts, full: bool) -> Iterator[RenderableType]:
     graph = facts.graph
     kind = graph.kind if graph.kind != "unknown" else "kind unknown"
-    yield headed(plain(graph.name), f"  {mentioned([plain(kind), _device(facts)])}")
+    yield headed(plain(graph.label), f"  {mentioned([plain(kind), device_text(facts)])}")
     yield Text(f"  {chain(facts.summary)}", style="bold")
-    for line in (*_number_lines(facts.summary), *attribution_lines(facts, full)):
+    assumed = choice_lines(graph.deviceless, full)
+    for line in (*_number_lines(facts.summary), *attribution_lines(facts, full), *assumed):
         yield indented(line)
     for part in (NodeTable(facts, full), kernel_tree(facts, full), Group(*reading_lines(facts, full))):
         yield Text("")
@@ -98,6 +106,7 @@ def _number_lines(summary: Summary) -> Iterator[Text]:
     yield headed("Memory: ", ", ".join(memory))
 
 
-def _device(facts: GraphFacts) -> str:
+def device_text(facts: GraphFacts) -> str:
+    """The devices of the buffers."""
     devices = {fact.layout.device for fact in facts.buffers if fact.layout is not None and fact.layout.device}
     return plain(", ".join(sorted(devices))) if devices else "device unknown"

@@ -51,13 +51,23 @@ def _fate_changes(matching: Matching) -> Iterator[Change]:
 
 
 def _fate_change(matching: Matching, one: NodeFact, other: NodeFact) -> Iterator[Change]:
-    if Fate.UNKNOWN in (one.fate, other.fate):
+    if Fate.UNKNOWN in (one.fate, other.fate) or _only_unattributed(matching, one, other):
         return
     if one.fate != other.fate:
         texts = arrival_text(one, matching.old), arrival_text(other, matching.new)
         yield _node_change("fate", one, other, texts)
     elif one.fate == Fate.INLINED and _elsewhere(matching, one, other):
         yield _node_change("inlined", one, other, (fate_text(one), fate_text(other)))
+
+
+def _only_unattributed(matching: Matching, one: NodeFact, other: NodeFact) -> bool:
+    """Whether its buffer is in both graphs, and on one side nothing tells whose value it holds."""
+    old, new = one.buffer or "", other.buffer or ""
+    twins = (
+        matching.new.buffers.get(matching.buffers.get(old, "")),
+        matching.old.buffers.get(matching.buffers_back.get(new, "")),
+    )
+    return one.fate != other.fate and any(twin is not None and twin.fx_node is None for twin in twins)
 
 
 def _elsewhere(matching: Matching, one: NodeFact, other: NodeFact) -> bool:

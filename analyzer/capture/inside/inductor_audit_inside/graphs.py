@@ -6,7 +6,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from inductor_audit_inside import process, reasons, switches
+from inductor_audit_inside import deviceless, process, reasons, switches
 from inductor_audit_inside.context import context, vector_isa
 from inductor_audit_inside.describe import asked, buffer_facts, scheduler_node_facts, text_of
 from inductor_audit_inside.notes import guarded
@@ -110,6 +110,7 @@ def _close(graph: Any, error: BaseException | None) -> None:
             record.update(_graph_facts(graph))
         folder = debug_folder()
         save(record, folder)
+        deviceless.on_graph(folder)
         process.on_graph(folder, record)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from inductor_audit_inside import deviceless
 from inductor_audit_inside.notes import NOTES, guarded
 from inductor_audit_inside.request import load_request
 from inductor_audit_inside.settings import APPLIED
@@ -22,10 +23,11 @@ _started = time.time_ns()
 _graphs: list[dict[str, Any]] = []
 
 
-def on_torch(_module: ModuleType) -> None:
+def on_torch(module: ModuleType) -> None:
     """Torch has been imported: this process may compile."""
     atexit.register(_at_exit)
     os.register_at_fork(after_in_child=_after_fork)
+    deviceless.on_torch(module)
     write(finished=False)
 
 
@@ -77,6 +79,7 @@ def _facts(finished: bool) -> dict[str, Any]:
         "settings_applied": list(APPLIED),
         "switches_installed": list(INSTALLED),
         "notes": list(NOTES),
+        **deviceless.process_facts(),
         **_torch_facts(),
     }
 
@@ -94,7 +97,9 @@ def _device(torch: Any) -> str | None:
     cuda = getattr(torch, "cuda", None)
     if cuda is None or not hasattr(cuda, "is_initialized"):
         return None
-    return str(cuda.get_device_name()) if cuda.is_initialized() else "cpu"
+    if not cuda.is_initialized():
+        return "cpu"
+    return f"{cuda.get_device_name()} (assumed)" if deviceless.wanted() else str(cuda.get_device_name())
 
 
 def _counters() -> dict[str, dict[str, int]]:

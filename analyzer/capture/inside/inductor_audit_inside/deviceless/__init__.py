@@ -11,6 +11,7 @@ The process is of no use for computing afterwards, so this runs in captured chil
 from __future__ import annotations
 
 from types import ModuleType
+from typing import Any
 
 from inductor_audit_inside.request import load_request
 
@@ -32,3 +33,21 @@ def on_torch(torch: ModuleType) -> None:
     waiting.after_import(dict.fromkeys(table.modules(), "deviceless.table:install"))
     if wanted():
         refusals.explain_at_exit()
+
+
+def on_graph(folder: str | None) -> None:
+    """A graph has been compiled into this debug folder."""
+    if wanted():
+        from inductor_audit_inside.deviceless import record
+
+        record.save(folder)
+
+
+def process_facts() -> dict[str, Any]:
+    """What the record of this process says: patches that failed, and the operators that ended the program."""
+    if not wanted():
+        return {}
+    from inductor_audit_inside.deviceless import refusals, table
+
+    failed = [patch.fact() for patch in table.chosen() if patch.error is not None]
+    return {"patches_failed": failed, "refusals": list(refusals.REFUSALS)}

@@ -40,9 +40,7 @@ def _attention(  # noqa: PLR0913, PLR0917 - the op's own signature
     backend = chosen_backend(query, key, attn_mask, torch._C)
     choices.assume("sdpa", f"attention over {query.dtype} {tuple(query.shape)}", backend, _BASIS)
     if backend == "flash":
-        return aten._scaled_dot_product_flash_attention(
-            query, key, value, dropout_p, is_causal, False, scale=scale
-        )[0]
+        return aten._scaled_dot_product_flash_attention(query, key, value, dropout_p, is_causal, False, scale=scale)[0]
     if backend == "efficient":
         mask = _as_bias(attn_mask, query, key)
         logsumexp = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (query, key, value))

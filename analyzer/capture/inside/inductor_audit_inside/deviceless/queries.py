@@ -29,6 +29,8 @@ NOTHING = (
     "set_rng_state",
     "set_rng_state_all",
     "set_per_process_memory_fraction",
+    "set_stream",
+    "_set_stream_by_id",
 )
 ZERO = (
     "current_device",
@@ -83,6 +85,22 @@ def answer(torch: ModuleType, patch: Patch) -> None:
     if torch.version.cuda is None:
         torch.version.cuda = CUDA_VERSION
     torch.Tensor.pin_memory = lambda self, *args: self  # type: ignore[method-assign]
+
+
+def answer_dynamo(interfaces: ModuleType, patch: Patch) -> None:
+    """Give CudaInterface what `torch.cuda` has now, and no cached answers from before."""
+    import torch
+
+    interface = interfaces.CudaInterface
+    renamed = {"exchange_device": "_exchange_device", "maybe_exchange_device": "_maybe_exchange_device"}
+    for name, bound in list(vars(interface).items()):
+        function = getattr(torch.cuda, renamed.get(name, name), None)
+        if isinstance(bound, staticmethod) and function is not None and name != "is_available":
+            setattr(interface, name, staticmethod(patch.counting(function, function)))
+    interface.get_raw_stream = staticmethod(torch._C._cuda_getCurrentRawStream)
+    interface.Event, interface.Stream = torch.cuda.Event, torch.cuda.Stream
+    for cache in ("caching_worker_device_properties", "caching_worker_current_devices"):
+        getattr(interfaces, cache, {}).pop("cuda", None)
 
 
 def constant(value: Any) -> Callable[..., Any]:

@@ -13,8 +13,7 @@ TABLE = (
         "device queries",
         "torch",
         "queries:answer",
-        "torch.cuda and torch._C ask the driver what device there is; the profile answers. Dynamo's CudaInterface and "
-        "Inductor's DeviceProperties bind or call these, so they need nothing of their own",
+        "torch.cuda and torch._C ask the driver what device there is; the profile answers",
     ),
     Patch(
         "streams and events",
@@ -23,18 +22,19 @@ TABLE = (
         "programs time themselves with events and order work by streams; without work there is nothing to order",
     ),
     Patch(
+        "device queries of Dynamo",
+        "torch._dynamo.device_interface",
+        "queries:answer_dynamo",
+        "CudaInterface keeps the functions of torch.cuda that were there when it was defined; with debug output on, that "
+        "is while torch is being imported",
+    ),
+    Patch(
         "device guard",
         "torch",
         "guard:no_op_guard",
-        "c10 looks up a guard for CUDA on every call; torch before 2.10 and wheels without CUDA have none that works",
+        "c10 looks up a guard for CUDA on every call, and a build without CUDA has none",
+        since=(2, 10),
         cpu_wheel=True,
-    ),
-    Patch(
-        "device guard before FakeTensorMode set one",
-        "torch",
-        "guard:no_op_guard",
-        "c10 looks up a guard for CUDA on every call; that of a CUDA build asks the driver",
-        before=(2, 10),
     ),
     Patch(
         "fake tensors without a device",

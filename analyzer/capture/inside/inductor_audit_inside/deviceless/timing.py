@@ -30,6 +30,7 @@ def choose_kernels(select_algorithm: ModuleType, patch: Patch) -> None:
     cache.make_benchmark_fn = classmethod(patch.counting(make_benchmark_fn, make_benchmark_fn))
     patch.replace(cache, "make_precompile_fn", lambda self, *args, **kwargs: lambda *more, **others: {})
     cache.prescreen_choices = staticmethod(lambda *args, **kwargs: [])
+    cache.log_results = staticmethod(lambda *args, **kwargs: None)  # it would print these ranks as milliseconds
 
 
 def _operation(candidate: Any) -> str:
@@ -61,5 +62,5 @@ def choose_padding(pad_mm: ModuleType, patch: Patch) -> None:
 
         return should_pad
 
-    patch.replace(pad_mm, "get_do_bench", lambda: patch.counting(not_timed, not_timed))
+    pad_mm.get_do_bench = lambda: patch.counting(not_timed, not_timed)
     setattr(pad_mm, name, make(getattr(pad_mm, name)))

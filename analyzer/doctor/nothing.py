@@ -1,0 +1,167 @@
+"""Why there is no dump at all."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from pathlib import Path
+
+from analyzer.artifacts.trace_log import CacheEvent
+from analyzer.doctor.records import Cause
+from analyzer.doctor.scene import Scene
+from analyzer.errors import ArtifactError
+from analyzer.locate import ARTIFACT_NAMES, is_run
+from analyzer.model import CacheState
+
+CAPTURE = "run `inductor-audit capture SCRIPT`: it sets the variables before torch is imported and brings cold caches"
+_TOO_LONG = (errno.ENAMETOOLONG, 206)
+"""206 is ERROR_FILENAME_EXCED_RANGE of Windows."""
+_ABOVE = 3
+"""Folders above the argument whose neighbours are searched."""
+
+
+def path_too_long(scene: Scene) -> Iterator[str]:
+    """The system cannot even name the file."""
+    failure = scene.failure
+    if failure is not None and (failure.errno in _TOO_LONG or getattr(failure, "winerror", None) in _TOO_LONG):
+        yield f"the path has {len(str(scene.path)):,} characters, more than this system allows"
+    for text in _failures(scene):
+        if "File name too long" in text:
+            yield f"torch could not write its files: {_last_line(text)}"
+
+
+def no_such_path(scene: Scene) -> Iterator[str]:
+    """Nothing is there."""
+    if scene.failure is None and not scene.path.exists():
+        near = _debug_folders_near(scene.path)
+        yield f"there is no {scene.path}" + (f"; there is {near[0]}" if near else "")
+
+
+def unreadable(scene: Scene) -> Iterator[str]:
+    """A damaged archive or a file of another kind."""
+    if isinstance(scene.error, ArtifactError) and not scene.traces:
+        yield f"{scene.error.location}: {scene.error.message}"
+    elif scene.failure is not None and scene.failure.errno not in _TOO_LONG:
+        yield f"{scene.path}: {scene.failure.strerror or scene.failure}"
+
+
+def cache_folder(scene: Scene) -> Iterator[str]:
+    """Inductor's cache holds modules under hashes, no dumps."""
+    names = {path.parts[0] for path in scene.files if len(path.parts) > 1}
+    if scene.error is not None and names & {"fxgraph", "aotautograd"}:
+        yield f"{scene.path} is a cache of compiled graphs (it holds {', '.join(sorted(names)[:4])}), no debug folder"
+
+
+def wrong_folder(scene: Scene) -> Iterator[str]:
+    """No artifact inside, but a debug folder close by."""
+    if scene.error is None or isinstance(scene.error, ArtifactError) or not scene.path.exists() or _ran_here(scene):
+        return
+    near = _debug_folders_near(scene.path)
+    if near:
+        yield f"{scene.path} holds no artifacts; {near[0]} does"
+
+
+def empty_place(scene: Scene) -> Iterator[str]:
+    """Nothing here and nothing near."""
+    if scene.error is not None and not _ran_here(scene):
+        yield scene.error.message
+
+
+def cache_hit(scene: Scene) -> Iterator[str]:
+    """Graphs that were not compiled leave no dumps."""
+    run = scene.run
+    if run is None or run.cache_state not in (CacheState.WARM, CacheState.MIXED):
+        return
+    hits = sum(1 for compile_ in scene.compiles if compile_.cache is CacheEvent.HIT)
+    counted = hits or sum(process.cache.hits for process in run.manifest.processes) if run.manifest else hits
+    yield f"{counted} graph(s) came from a warm cache: nothing was compiled for them, so nothing was dumped"
+
+
+def untraced(scene: Scene) -> Iterator[str]:
+    """The program itself switches the dumps off."""
+    yield from scene.findings("untraced")
+
+
+def compile_crashed(scene: Scene) -> Iterator[str]:
+    """Torch's own words, from the trace log, else what the capture saw, else what is missing."""
+    errors = [error for compile_ in scene.compiles for error in compile_.errors]
+    yield from (_last_line(error) for error in errors)
+    seen = scene.findings("compile-failed", "crashed", "timeout", "interrupted")
+    yield from seen
+    graphs = scene.run.graphs if scene.run is not None and not (errors or seen) else ()
+    for graph in graphs:
+        causes = [one.cause for one in graph.artifacts if one.cause and "the compile failed" in one.cause]
+        if causes and graph.code is None:
+            yield f"{graph.name}: {causes[0]}"
+
+
+def nothing_compiled(scene: Scene) -> Iterator[str]:
+    """The process ran, Inductor did not."""
+    seen = scene.findings("compiled-nothing", "not-reached")
+    yield from seen
+    graphs = scene.run.graphs if scene.run is not None else ()
+    if seen or graphs or not scene.traces or any(compile_.graphs for compile_ in scene.compiles):
+        return
+    frames = [compile_ for compile_ in scene.compiles if compile_.key.frame_id is not None]
+    if not frames:
+        yield "torch was imported, but no compiled function was called: torch.compile alone compiles nothing"
+    elif not any(compile_.cache is CacheEvent.HIT for compile_ in frames):
+        yield f"Dynamo traced {len(frames)} frame(s), but no graph reached Inductor"
+
+
+def debug_set_late(scene: Scene) -> Iterator[str]:
+    """Process folders with logs alone: a late TORCH_COMPILE_DEBUG and, before torch 2.13, a warm cache look so."""
+    logs = {path.name for path in scene.files if path.name.endswith("debug.log")}
+    graphs = any(path.name in ARTIFACT_NAMES for path in scene.files)
+    if logs and not graphs and not scene.traces and _ran_here(scene):
+        yield (
+            "there are only debug.log files: TORCH_COMPILE_DEBUG was set after torch had been imported, or every graph "
+            "came from a warm cache; without a trace log nothing tells which"
+        )
+
+
+def _ran_here(scene: Scene) -> bool:
+    return any(is_run(part) for path in scene.files for part in path.parts) or bool(scene.traces)
+
+
+def _failures(scene: Scene) -> Iterator[str]:
+    yield from (error for compile_ in scene.compiles for error in compile_.errors)
+    manifest = scene.run.manifest if scene.run is not None else None
+    yield from (graph.failure for graph in (manifest.graphs if manifest else ()) if graph.failure)
+
+
+def _last_line(text: str) -> str:
+    """The last line of a traceback that is not empty: the exception and its message."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    named = [line for line in lines if line.partition(":")[0].endswith(("Error", "Exception"))]
+    return (named or lines or ["no message"])[-1]
+
+
+def _debug_folders_near(path: Path) -> list[Path]:
+    """`torch_compile_debug` folders beside the path and above it, nearest first."""
+    absolute = Path(path.absolute())
+    folders = [absolute, *list(absolute.parents)[:_ABOVE]]
+    found = [folder / "torch_compile_debug" for folder in folders]
+    return [folder for folder in found if folder.is_dir() and any(is_run(one.name) for one in folder.iterdir())]
+
+
+NOTHING = (
+    Cause("path too long", path_too_long, "use a shorter folder: set TORCH_COMPILE_DEBUG_DIR to one", rules_out=True),
+    Cause("no such path", no_such_path, "check the spelling and the working folder", rules_out=True),
+    Cause("cache folder", cache_folder, f"name a debug folder instead; for one {CAPTURE}", rules_out=True),
+    Cause(
+        "unreadable", unreadable, "get the file again; an archive must be a whole .zip, .tar or .tar.gz", rules_out=True
+    ),
+    Cause("wrong folder", wrong_folder, "name that folder instead", rules_out=True),
+    Cause("no artifacts", empty_place, f"for a dump {CAPTURE}", rules_out=True),
+    Cause(
+        "compile crashed",
+        compile_crashed,
+        "mend that error first; torch's whole message is in the trace log or console",
+    ),
+    Cause("cache hit", cache_hit, CAPTURE),
+    Cause("dumps switched off", untraced, "remove what sets trace.enabled to False in the program"),
+    Cause("nothing compiled", nothing_compiled, "call the compiled function in the script, with backend inductor"),
+    Cause("debug switched on too late", debug_set_late, CAPTURE),
+)
+"""In order of importance: the first that is found is what to mend."""

@@ -1,0 +1,107 @@
+"""From samples to ratios with intervals, and whether a ratio may be called an effect of an ablation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import exp, log
+from statistics import median
+
+from analyzer.errors import UsageError
+from analyzer.lab.records import ArmSamples, ArmTime, Interval, Ratio, Sessions
+from analyzer.verdict import Verdict
+
+RESAMPLES = 2000
+
+
+def require_scipy() -> None:
+    """UsageError with the way out where scipy is missing, before anything is captured."""
+    try:
+        import scipy  # noqa: F401, PLC0415
+    except ImportError as error:
+        raise UsageError("times need scipy", "pip install 'inductor-audit[lab]'") from error
+
+
+def whole_script(samples: ArmSamples) -> Sessions:
+    """Seconds of all calls that the script makes, per round: calls times seconds per call, over the graphs."""
+    graphs = [(samples.calls[name], sessions) for name, sessions in samples.rounds.items()]
+    return tuple(
+        tuple(sum(row) for row in zip(*([calls * value for value in session] for calls, session in rows), strict=True))
+        for rows in _by_session(graphs)
+    )
+
+
+def _by_session(graphs: Sequence[tuple[int, Sessions]]) -> Iterator[list[tuple[int, tuple[float, ...]]]]:
+    for number in range(len(graphs[0][1]) if graphs else 0):
+        yield [(calls, sessions[number]) for calls, sessions in graphs]
+
+
+def contrast(rows: Sequence[Sessions], weights: Sequence[float]) -> tuple[float, Interval]:
+    """A weighted sum of arms: the median over rounds, then over sessions, with a 95 % interval.
+
+    Rounds are paired, which takes out the drift that arms share. The interval covers what happens when rounds are drawn
+    with replacement and what happens when sessions are: two processes of one program differ for as long as they live,
+    and no number of rounds within them shows that.
+    """
+    import numpy as np  # noqa: PLC0415 - comes with scipy, both slow to import
+
+    sessions = [
+        sum(w * np.asarray(row) for w, row in zip(weights, part, strict=True)) for part in zip(*rows, strict=True)
+    ]
+    medians = [float(np.median(session)) for session in sessions]
+    ends = [_interval(np.concatenate(sessions)), *([_interval(medians)] if len(medians) > 1 else [])]
+    return float(np.median(medians)), (min(low for low, _ in ends), max(high for _, high in ends))
+
+
+def _interval(values: Sequence[float]) -> Interval:
+    """A percentile bootstrap of the median."""
+    import numpy as np  # noqa: PLC0415
+    from scipy import stats  # noqa: PLC0415
+
+    drawn = stats.bootstrap(
+        (np.asarray(values),),
+        np.median,
+        n_resamples=RESAMPLES,
+        method="percentile",
+        random_state=np.random.default_rng(0),
+    )
+    return float(drawn.confidence_interval.low), float(drawn.confidence_interval.high)
+
+
+def ratio(arm: Sessions, base: Sessions) -> Ratio:
+    """The median of the rounds' ratios; each is taken between two neighbours in time."""
+    value, (low, high) = contrast([logs(arm), logs(base)], [1.0, -1.0])
+    return Ratio(median(time for session in arm for time in session), exp(value), (exp(low), exp(high)))
+
+
+def logs(sessions: Sessions) -> Sessions:
+    """The logarithm of each time."""
+    return tuple(tuple(log(time) for time in session) for session in sessions)
+
+
+def noise_band(controls: Sequence[Ratio]) -> Interval:
+    """What ratios two captures of the same code have: the widest of the controls, made symmetric about 1."""
+    width = max(abs(log(end)) for control in controls for end in (*control.ci95, control.ratio))
+    return exp(-width), exp(width)
+
+
+def arm_time(
+    arm: ArmSamples, base: ArmSamples, verdict: Verdict | None, close: bool | None, band: Interval | None
+) -> ArmTime:
+    """The arm's ratios. They are credited to the ablation only if it was EFFECTIVE and they leave the noise band."""
+    whole = ratio(whole_script(arm), whole_script(base))
+    graphs = {name: ratio(values, base.rounds[name]) for name, values in arm.rounds.items() if name in base.rounds}
+    why_not = _why_not_credited(whole, verdict, close, band)
+    return ArmTime(whole, graphs, why_not is None, why_not)
+
+
+def _why_not_credited(whole: Ratio, verdict: Verdict | None, close: bool | None, band: Interval | None) -> str | None:
+    if verdict is None:
+        return "no ablation"
+    if verdict is not Verdict.EFFECTIVE:
+        return f"{verdict}: the ablation did not do what its name says"
+    if close is False:
+        return "the results differ from the baseline's"
+    low, high = band or (1.0, 1.0)
+    if low <= whole.ratio <= high or whole.ci95[0] <= 1.0 <= whole.ci95[1]:
+        return "no measurable effect"
+    return None

@@ -1,0 +1,206 @@
+"""The whole experiment: plan, capture what is not there yet, judge, measure, conclude."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from analyzer.capture import Setting
+from analyzer.capture.settings import ask_interpreter
+from analyzer.errors import UsageError
+from analyzer.lab.effects import arm_time, noise_band, ratio, require_scipy, whole_script
+from analyzer.lab.engines import Engine
+from analyzer.lab.factorial import analyze_factorial
+from analyzer.lab.judging import Judge
+from analyzer.lab.keys import arm_key
+from analyzer.lab.plan import plan_arms
+from analyzer.lab.records import (
+    ArmResult,
+    ArmRun,
+    ArmSamples,
+    ArmSpec,
+    Interval,
+    LabResult,
+    Ratio,
+    Role,
+    Script,
+    ScriptResult,
+    Status,
+    Watcher,
+)
+from analyzer.lab.run import STATE_FOLDER, ArmTask, capture_arm, finished
+from analyzer.lab.same_code import other_code
+from analyzer.lab.timing import TimingTask, kept_samples, time_arms
+
+
+@dataclass(frozen=True, slots=True)
+class LabRequest:
+    """What is to be found out. `rounds`: of measuring in each of some processes, 0 for no times.
+
+    `out`: the folder that keeps everything. `jobs`: processes that are started at a time to be measured.
+    """
+
+    scripts: tuple[Script, ...]
+    ablations: tuple[str, ...]
+    out: Path
+    cwd: Path
+    python: str
+    factorial: bool = False
+    rounds: int = 0
+    processes: int = 3
+    jobs: int = 1
+    timeout: float | None = None
+    settings: tuple[Setting, ...] = ()
+
+
+Runs = dict[str, ArmRun]
+Samples = Mapping[str, ArmSamples]
+
+
+def experiment(request: LabRequest, engine: Engine, watch: Watcher) -> LabResult:
+    """Everything about every script. UsageError before anything runs; a failing arm is a row like any other.
+
+    A KeyboardInterrupt passes through; arms that were finished until then are kept.
+    """
+    if request.rounds or request.factorial:
+        require_scipy()
+    specs = plan_arms(request.ablations, request.factorial)
+    tasks = {script.label: _tasks(request, script, specs) for script in request.scripts}
+    runs = _captured(tasks, engine, watch)
+    rows = {label: _judged(tasks[label], runs[label], watch) for label in tasks}
+    samples = _measured(request, tasks, rows, engine, watch) if request.rounds else {}
+    return LabResult(
+        tuple(_concluded(request, script, rows[script.label], samples.get(script.label)) for script in request.scripts)
+    )
+
+
+def _tasks(request: LabRequest, script: Script, specs: Sequence[ArmSpec]) -> list[ArmTask]:
+    torch = ask_interpreter(request.python).version
+    folder = request.out if len(request.scripts) == 1 else request.out / script.label
+    _claim(folder)
+    where = (folder, request.cwd, request.python, request.timeout, request.settings, bool(request.rounds))
+    tasks = [ArmTask(script, spec, *where) for spec in specs]
+    return [replace(task, key=arm_key(task, torch)) for task in tasks]
+
+
+def _claim(folder: Path) -> None:
+    """A folder of ours, or an empty or new one."""
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder} is a file", "Choose a folder with --out.")
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / STATE_FOLDER).is_dir():
+        raise UsageError(f"{folder} is not empty, and no experiment", "Choose a fresh folder with --out.")
+    (folder / STATE_FOLDER).mkdir(parents=True, exist_ok=True)
+
+
+# ------------------------------------------------------------------------------------------------ capturing and judging
+
+
+def _captured(tasks: Mapping[str, list[ArmTask]], engine: Engine, watch: Watcher) -> dict[str, Runs]:
+    runs: dict[str, Runs] = {label: {} for label in tasks}
+    missing = []
+    for task in (task for some in tasks.values() for task in some):
+        kept = finished(task)
+        if kept is None:
+            missing.append(task)
+        else:
+            runs[task.script.label][task.spec.name] = kept
+        watch(task.script, task.spec.name, "waiting" if kept is None else "kept from an earlier call")
+    for task, run in engine.each(capture_arm, missing) if missing else ():
+        found = run if isinstance(run, ArmRun) else ArmRun(task.spec, Status.IMPOSSIBLE, task.out, _told(run))
+        runs[task.script.label][task.spec.name] = found
+        watch(task.script, task.spec.name, "captured" if found.status is Status.FINE else str(found.status))
+    return runs
+
+
+def _told(error: Exception) -> str:
+    """The last line of an error: submitit's and Dask's carry a remote traceback."""
+    lines = str(error).strip().splitlines()
+    return lines[-1] if lines else type(error).__name__
+
+
+def _judged(tasks: Sequence[ArmTask], runs: Runs, watch: Watcher) -> list[ArmResult]:
+    judge = Judge({task.spec.name: runs[task.spec.name] for task in tasks})
+    rows = []
+    for task in tasks:
+        row = judge.result(task.spec)
+        rows.append(row)
+        watch(task.script, task.spec.name, str(row.verdict or row.run.status))
+    return rows
+
+
+# ----------------------------------------------------------------------------------------------------------- measuring
+
+
+def _measured(
+    request: LabRequest,
+    tasks: Mapping[str, list[ArmTask]],
+    rows: Mapping[str, list[ArmResult]],
+    engine: Engine,
+    watch: Watcher,
+) -> dict[str, Samples]:
+    """One task per script: its arms must share a machine, and the clock."""
+    found: dict[str, Samples] = {}
+    todo = []
+    for label, arms in tasks.items():
+        timing = TimingTask(tuple(_measurable(arms, rows[label])), request.rounds, request.processes, request.jobs)
+        kept = kept_samples(timing) if timing.arms else {}
+        if kept is None:
+            todo.append(timing)
+            watch(timing.arms[0].script, "", "measuring")
+        else:
+            found[label] = kept
+    for timing, outcome in engine.each(time_arms, todo) if todo else ():
+        failed = outcome if isinstance(outcome, Exception) else None
+        none = {arm.spec.name: ArmSamples(failure=_told(failed)) for arm in timing.arms} if failed else {}
+        found[timing.arms[0].script.label] = none if isinstance(outcome, Exception) else outcome
+        watch(timing.arms[0].script, "", "measured")
+    return found
+
+
+def _measurable(arms: Sequence[ArmTask], rows: Sequence[ArmResult]) -> Iterator[ArmTask]:
+    """Fine arms with a fine baseline; baselines first."""
+    fine = {row.spec.name for row in rows if row.run.status is Status.FINE}
+    chosen = [arm for arm in arms if arm.spec.name in fine and arm.spec.against in (None, *fine)]
+    yield from sorted(chosen, key=lambda arm: arm.spec.against is not None)
+
+
+# ---------------------------------------------------------------------------------------------------------- conclusions
+
+
+def _concluded(request: LabRequest, script: Script, rows: Sequence[ArmResult], samples: Samples | None) -> ScriptResult:
+    if samples is None:
+        why = "an effect is a time: add --time" if request.factorial else None
+        return ScriptResult(script, tuple(rows), notes=(why,) if why else ())
+    controls = _controls(rows, samples)
+    band = noise_band(list(controls.values())) if controls else None
+    timed = tuple(_timed(row, samples, band) for row in rows)
+    base = next(row.spec.name for row in rows if row.spec.role is Role.BASELINE)
+    effects = analyze_factorial(request.ablations, timed, samples, base) if request.factorial else None
+    return ScriptResult(script, timed, band, tuple(controls), effects)
+
+
+def _controls(rows: Sequence[ArmResult], samples: Samples) -> dict[str, Ratio]:
+    """The A/A control, and every other arm that has exactly its baseline's code: their ratios are noise."""
+    controls = {}
+    for row in rows:
+        arm, base = samples.get(row.spec.name), samples.get(row.spec.against or "")
+        if arm and base and arm.rounds and base.rounds and _same_code(row, rows):
+            controls[row.spec.name] = ratio(whole_script(arm), whole_script(base))
+    return controls
+
+
+def _same_code(row: ArmResult, rows: Sequence[ArmResult]) -> bool:
+    base = next((other for other in rows if other.spec.name == row.spec.against), None)
+    return base is not None and other_code(base.run.folder, row.run.folder) is None
+
+
+def _timed(row: ArmResult, samples: Samples, band: Interval | None) -> ArmResult:
+    arm, base = samples.get(row.spec.name), samples.get(row.spec.against or row.spec.name)
+    if arm is None or base is None:
+        return row
+    if not arm.rounds or not base.rounds:
+        why = arm.failure or f"its baseline was not measured: {base.failure}"
+        return replace(row, untimed=why, agreement=arm.agreement)
+    close = arm.agreement.close if arm.agreement else None
+    return replace(row, time=arm_time(arm, base, row.verdict, close, band), agreement=arm.agreement)

@@ -1,0 +1,116 @@
+"""One session of measuring: a live process for each arm, asked in rounds whose order is drawn anew each time."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from analyzer.capture import CaptureRequest, OnProgress, Progress
+from analyzer.lab.agreement import agreement
+from analyzer.lab.records import Agreement
+from analyzer.lab.run import ArmTask
+from analyzer.lab.same_code import other_code
+from analyzer.lab.workers import Worker, WorkerError
+
+_DEFAULT_TIMEOUT_S = 1800.0
+
+
+class Session:
+    """The processes of the arms, and what they answer. An arm that fails drops out; the others go on.
+
+    `rounds`: arm, graph, seconds per call in each round; `calls`: how often the script called each graph.
+    """
+
+    def __init__(self, arms: Sequence[ArmTask], folder: Path, progress: OnProgress | None) -> None:
+        """`folder`: an empty one with a short name, since a Unix socket's path takes about 100 bytes."""
+        self.calls: dict[str, dict[str, int]] = {}
+        self.agreements: dict[str, Agreement] = {}
+        self.failures: dict[str, str] = {}
+        self.rounds: dict[str, dict[str, list[float]]] = {}
+        self._arms = arms
+        self._folder = folder
+        self._progress = progress
+        self._workers: dict[str, Worker] = {}
+
+    def _tick(self) -> None:
+        """Lets the engine stop us."""
+        if self._progress is not None:
+            self._progress(Progress(0.0, len(self._workers)))
+
+    def _living(self) -> list[ArmTask]:
+        return [arm for arm in self._arms if arm.spec.name not in self.failures]
+
+    def _ask(self, arm: ArmTask, what: str, **details: str) -> Any:
+        """The answer, or None and the arm is out."""
+        self._tick()
+        try:
+            return self._workers[arm.spec.name].ask(what, **details)
+        except WorkerError as error:
+            self.failures[arm.spec.name] = str(error)
+            return None
+
+    def start(self, jobs: int) -> None:
+        """Starts all processes, some at a time, and waits until each has run its script."""
+        for first in range(0, len(self._arms), jobs):
+            some = self._arms[first : first + jobs]
+            for arm in some:
+                name = arm.spec.name
+                request = partial(_measured, arm, self._out(arm))
+                self._workers[name] = Worker(request, self._out(arm, ".s"), arm.timeout or _DEFAULT_TIMEOUT_S)
+            for arm in some:
+                self._connect(arm.spec.name)
+
+    def _connect(self, name: str) -> None:
+        try:
+            self.calls[name] = self._workers[name].connect(self._tick)
+        except (WorkerError, OSError, ValueError) as error:
+            self.failures[name] = str(error)
+
+    def _out(self, arm: ArmTask, ending: str = "") -> Path:
+        return self._folder / f"{self._arms.index(arm)}{ending}"
+
+    def compare(self) -> None:
+        """Each arm beside its baseline, on the baseline's inputs."""
+        for arm in self._living():
+            if arm.spec.against is None:
+                self._ask(arm, "export", file=str(self._exported(arm.spec.name)))
+        for arm in self._living():
+            against = arm.spec.against
+            if against is not None and self._exported(against).is_file():
+                found = self._ask(arm, "check", file=str(self._exported(against)))
+                if found is not None:
+                    self.agreements[arm.spec.name] = agreement(found, self.calls[against])
+
+    def _exported(self, name: str) -> Path:
+        return self._folder / f"{name}.outputs"
+
+    def measure(self, rounds: int, order: random.Random) -> None:
+        """All rounds, after a warm-up. What drifts (clock, temperature, neighbours) then hits all arms alike."""
+        for arm in self._living():
+            self._ask(arm, "warm_up")
+        for _ in range(rounds):
+            arms = self._living()
+            order.shuffle(arms)
+            for arm in arms:
+                for graph, seconds in (self._ask(arm, "round") or {}).items():
+                    self.rounds.setdefault(arm.spec.name, {}).setdefault(graph, []).append(float(seconds))
+
+    def close(self) -> None:
+        """Ends all processes."""
+        for worker in self._workers.values():
+            worker.close()
+
+    def check_code(self) -> None:
+        """Measured code that is not the code that was audited is a failure of its arm."""
+        for arm in self._living():
+            if why := other_code(arm.out, self._out(arm)):
+                self.failures[arm.spec.name] = why
+
+
+def _measured(arm: ArmTask, out: Path, wish: Mapping[str, Any]) -> CaptureRequest:
+    """The arm's capture once more, without a time limit of its own: it waits for the other arms."""
+    return replace(arm, timeout=None, keep_cache=True).request(out, wish, ".timing.log")

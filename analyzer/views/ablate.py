@@ -1,0 +1,223 @@
+"""The tables of an experiment, and what is shown while it works."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from analyzer.capture import Progress
+from analyzer.facts import Summary
+from analyzer.lab.records import Agreement, ArmResult, LabResult, Ratio, Role, Script, ScriptResult
+from analyzer.lab.tables import moved_bytes, ratio_text, verdict_text
+from analyzer.verdict import Verdict
+from analyzer.views.text import byte_text, counted, headed, indented, listed, plain
+
+_GOOD = "bold green"
+_STYLES = {Verdict.EFFECTIVE: _GOOD, Verdict.PARTIAL: "bold yellow", Verdict.NO_OPPORTUNITY: "bold yellow"}
+
+
+@dataclass(frozen=True, slots=True)
+class LabView:
+    """All tables; `full` leaves no reason short."""
+
+    result: LabResult
+    full: bool = False
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        for number, script in enumerate(self.result.scripts):
+            if number:
+                yield Text("")
+            yield from _script(script, self.full)
+
+
+def _script(script: ScriptResult, full: bool) -> Iterator[RenderableType]:
+    yield headed("Ablations of ", plain(" ".join((script.script.path, *script.script.arguments))))
+    yield Text("")
+    yield _counts(script)
+    if any(arm.time or arm.untimed for arm in script.arms):
+        yield Text("")
+        yield _times(script)
+        yield from _per_graph(script)
+        yield from _noise(script)
+    yield Text("")
+    yield from _reasons(script, full)
+    yield from _factorial(script)
+    for note in script.notes:
+        yield Text(f"Note: {plain(note)}", style="yellow")
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold underline")
+    for number, name in enumerate(columns):
+        table.add_column(name, justify="left" if number < 2 else "right", overflow="fold")
+    return table
+
+
+def _counts(script: ScriptResult) -> Table:
+    table = _table("arm", "verdict", "nodes", "groups", "calls", "nests", "moved", "compile")
+    for arm in script.arms:
+        summary = arm.after or Summary()
+        counts = (summary.scheduler_nodes, summary.groups, summary.kernel_calls, summary.loop_nests)
+        table.add_row(
+            Text(plain(arm.spec.name)),
+            Text(plain(verdict_text(arm)), style=_style(arm)),
+            *("?" if count is None else f"{count:,}" for count in counts),
+            byte_text(moved_bytes(summary)),
+            "?" if arm.run.compile_s is None else f"{arm.run.compile_s:.1f} s",
+        )
+    return table
+
+
+def _style(arm: ArmResult) -> str:
+    if arm.verdict is None:
+        return "bold red" if arm.run.why else "dim"
+    return _STYLES.get(arm.verdict, "bold red")
+
+
+def _times(script: ScriptResult) -> Table:
+    table = _table("arm", "ratio to its baseline [95 %]", "time", "results")
+    for arm in script.arms:
+        if arm.run.why is None:
+            time = _seconds(arm.time.whole.median_s) if arm.time else "-"
+            table.add_row(Text(plain(arm.spec.name)), Text(plain(ratio_text(arm))), time, _agrees(arm.agreement))
+    return table
+
+
+def _seconds(value: float) -> str:
+    return f"{value * 1e3:.3g} ms" if value >= 1e-3 else f"{value * 1e6:.3g} µs"
+
+
+def _agrees(agreement: Agreement | None) -> Text:
+    if agreement is None:
+        return Text("")
+    rel = f" (by {agreement.max_rel:.1g})" if agreement.max_rel else ""
+    if agreement.close is None:
+        return Text("not comparable", style="yellow")
+    return Text(f"agree{rel}") if agreement.close else Text(f"DIFFER{rel}", style="bold red")
+
+
+def _per_graph(script: ScriptResult) -> Iterator[RenderableType]:
+    """Each graph of the arms whose ratio is shown, where there are several graphs."""
+    shown = [arm for arm in script.arms if arm.time and arm.time.credited and len(arm.time.graphs) > 1]
+    if shown:
+        table = _table("graph", "arm", "ratio [95 %]", "time")
+        for arm in shown:
+            for name, graph in arm.time.graphs.items() if arm.time else ():
+                table.add_row(Text(plain(name)), Text(plain(arm.spec.name)), _interval(graph), _seconds(graph.median_s))
+        yield Text("")
+        yield table
+
+
+def _interval(ratio: Ratio) -> str:
+    return f"{ratio.ratio:.3f} [{ratio.ci95[0]:.3f}, {ratio.ci95[1]:.3f}]"
+
+
+def _noise(script: ScriptResult) -> Iterator[RenderableType]:
+    if script.band is not None:
+        low, high = script.band
+        names = listed(script.controls)
+        text = f"arms with the baseline's code ({names}) have ratios from {low:.3f} to {high:.3f}: no effect is less"
+        yield headed("noise: ", text, "bold cyan")
+    elif any(arm.time for arm in script.arms):
+        yield Text("noise: not known, the A/A control was not measured", style="yellow")
+
+
+def _reasons(script: ScriptResult, full: bool) -> Iterator[RenderableType]:
+    """Why each arm is what it is, its failure or its numbers."""
+    for arm in script.arms:
+        told = list(_told(arm, full))
+        if told:
+            yield headed(f"{plain(arm.spec.name)}: ", Text(plain(verdict_text(arm)), style=_style(arm)))
+            for text in told:
+                yield indented(Text(plain(text), overflow="fold"))
+
+
+def _told(arm: ArmResult, full: bool) -> Iterator[str]:
+    if arm.run.why is not None:
+        yield arm.run.why
+    elif arm.spec.role is Role.ABLATION and arm.why:
+        yield arm.why if full else _first(arm.why)
+    if arm.untimed:
+        yield f"Not measured: {arm.untimed}"
+    if arm.spec.role is Role.ABLATION and arm.time and not arm.time.credited:
+        yield f"No effect is shown: {arm.time.why_not}."
+    if arm.agreement is not None and arm.agreement.close is not True and arm.agreement.reason:
+        yield f"Results: {arm.agreement.reason}"
+
+
+def _first(why: str) -> str:
+    """The first two sentences."""
+    sentences = why.split(". ")
+    return why if len(sentences) <= 2 else ". ".join(sentences[:2]) + ". …"
+
+
+def _factorial(script: ScriptResult) -> Iterator[RenderableType]:
+    found = script.factorial
+    if found is None:
+        return
+    yield Text("")
+    if found.why_not is not None:
+        yield headed("effects: ", f"none, {plain(found.why_not)}", "bold yellow")
+        return
+    yield headed("effects: ", plain(found.text))
+    table = _table("effect", "of", "log ratio [95 %]", "share")
+    for effect in (found.total, *found.effects):
+        if effect is not None:
+            low, high = effect.ci95
+            share = "" if effect.share is None else f"{100 * effect.share:.0f} %"
+            table.add_row(
+                effect.kind, " × ".join(effect.of), f"{effect.log_ratio:+.3f} [{low:+.3f}, {high:+.3f}]", share
+            )
+    yield table
+
+
+# ------------------------------------------------------------------------------------------------------ while it works
+
+
+@dataclass(slots=True)
+class LiveArms:
+    """Where each arm stands: one table that changes on a terminal, a line per change elsewhere."""
+
+    console: Console
+    _states: dict[tuple[str, str], str] = field(default_factory=dict, init=False)
+    _live: Live | None = field(default=None, init=False)
+
+    def __enter__(self) -> LiveArms:
+        if self.console.is_terminal:
+            self._live = Live(console=self.console, get_renderable=self._table, transient=True, refresh_per_second=4)
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def watch(self, script: Script, arm: str, state: str) -> None:
+        """An arm is at another point."""
+        self._states[script.label, arm] = state
+        if self._live is None and state != "waiting":
+            name = f"{script.label} {arm}".strip()
+            self.console.print(Text(f"{plain(name)}: {plain(state)}"))
+
+    def tick(self, task: Any, progress: Progress) -> None:
+        """A capture or a measurement goes on."""
+        spec, script = getattr(task, "spec", None), getattr(task, "script", None)
+        if spec is not None and script is not None:
+            done = f"capturing: {progress.elapsed_s:.0f} s, {counted(progress.graphs, 'graph')} so far"
+            if self._live is not None or self._states.get((script.label, spec.name)) == "waiting":
+                self._states[script.label, spec.name] = done
+
+    def _table(self) -> Table:
+        table = _table("arm", "state")
+        for (script, arm), state in list(self._states.items()):
+            table.add_row(Text(plain(f"{script} {arm}".strip())), Text(plain(state)))
+        return table

@@ -1,0 +1,407 @@
+"""How the parts of two graphs find each other: nodes, loop bodies, kernels, groups."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analyzer.analyze import analyze
+from analyzer.diff.bodies import canonical_body, readable_body
+from analyzer.diff.compare import diff_graphs
+from analyzer.diff.fx_matching import match_fx
+from analyzer.diff.kernel_text import canonical_kernel, erased
+from analyzer.diff.layers.scheduling import _longest_rise
+from analyzer.diff.records import Change, Kind, Layer
+from analyzer.diff.regroup import Regrouping, regroupings
+from analyzer.facts import BufferFact, GraphFacts, GroupFact
+from analyzer.model import (
+    Artifact,
+    ArtifactState,
+    Block,
+    CompiledGraph,
+    FxGraph,
+    FxNode,
+    KernelDef,
+    KernelParam,
+    LoopBody,
+    Statement,
+)
+
+# ---------------------------------------------------------------------------------------------------------- FX nodes
+
+
+def given_input(name: str, *shape: int) -> FxNode:
+    return FxNode(name, "placeholder", name, dtype="torch.float32", shape=shape or (8,))
+
+
+def call(name: str, target: str, *inputs: str, args: tuple[str, ...] | None = None) -> FxNode:
+    shape = (8,)
+    return FxNode(name, "call_function", target, args or inputs, (), inputs, dtype="torch.float32", shape=shape)
+
+
+def matched(old: list[FxNode], new: list[FxNode]) -> dict[str, str]:
+    return match_fx(old, new, ((old[-1].name,), (new[-1].name,))).to_new
+
+
+def chain(*targets: str, start: str = "x") -> list[FxNode]:
+    nodes = [given_input(start)]
+    for position, target in enumerate(targets):
+        nodes.append(call(f"{target}_{position}", target, nodes[-1].name))
+    return nodes
+
+
+def test_names_do_not_matter() -> None:
+    old = [given_input("x"), call("a", "cos", "x"), call("b", "sin", "a")]
+    new = [given_input("x"), call("b", "cos", "x"), call("a", "sin", "b")]
+    assert matched(old, new) == {"x": "x", "a": "b", "b": "a"}
+
+
+def test_an_op_in_the_middle_leaves_the_rest_matched() -> None:
+    old, new = chain("cos", "sin", "exp", "log"), chain("cos", "sin", "neg", "exp", "log")
+    assert matched(old, new) == {"x": "x", "cos_0": "cos_0", "sin_1": "sin_1", "exp_2": "exp_3", "log_3": "log_4"}
+
+
+def test_equal_layers_match_in_their_places() -> None:
+    """A dropped first layer must not shift the other ones."""
+    old, new = chain(*("mm", "relu") * 3), chain("relu", *("mm", "relu") * 2)
+    assert matched(old, new)["mm_4"] == "mm_3"
+    assert matched(old, new)["relu_5"] == "relu_4"
+
+
+def test_inputs_whose_names_shifted_match_by_their_use() -> None:
+    old = [given_input("arg0_1"), given_input("arg1_1"), call("mul", "mul", "arg0_1", "arg1_1")]
+    old.append(call("out", "cat", "mul", "arg1_1"))
+    new = [given_input("arg0_1"), given_input("arg1_1"), given_input("arg2_1"), call("mul", "mul", "arg1_1", "arg2_1")]
+    new += [call("out", "cat", "mul", "arg2_1")]
+    assert matched(old, new) == {"arg0_1": "arg1_1", "arg1_1": "arg2_1", "mul": "mul", "out": "out"}
+
+
+def test_an_op_in_the_place_of_another_is_its_counterpart() -> None:
+    assert matched(chain("cos", "sin", "exp"), chain("cos", "tan", "exp"))["sin_1"] == "tan_1"
+
+
+def test_a_given_pair_stays() -> None:
+    old, new = chain("cos", "cos"), chain("cos", "cos")
+    assert match_fx(old, new, given={"cos_0": "cos_1"}).to_new["cos_0"] == "cos_1"
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> list[FxNode]:
+    nodes = [given_input("x"), given_input("y", 8, 8)]
+    for position in range(draw(st.integers(1, 12))):
+        inputs = draw(st.lists(st.sampled_from([node.name for node in nodes]), min_size=1, max_size=2))
+        nodes.append(call(f"n{position}", draw(st.sampled_from(["add", "mul", "sin"])), *inputs))
+    return nodes
+
+
+@given(graphs(), st.integers(1, 50))
+def test_every_node_finds_its_equal(nodes: list[FxNode], shift: int) -> None:
+    """However the nodes are named, two graphs of one structure match wholly and differ in nothing."""
+    names = {node.name: node.name if node.op == "placeholder" else f"m{shift + i}" for i, node in enumerate(nodes)}
+    renamed = [
+        replace(node, name=names[node.name], args=inputs, inputs=inputs)
+        for node in nodes
+        for inputs in [tuple(names[name] for name in node.inputs)]
+    ]
+    assert len(matched(nodes, renamed)) == len(nodes)
+    assert fx_changes(nodes, renamed) == []
+
+
+def facts(nodes: list[FxNode]) -> GraphFacts:
+    artifact = Artifact("fx_graph_transformed.py", ArtifactState.PARSED)
+    fx = FxGraph(artifact, tuple(nodes), (nodes[-1].name,))
+    return analyze(CompiledGraph("model__0", "inference", "model__0", fx=fx))
+
+
+def fx_changes(old: list[FxNode], new: list[FxNode]) -> list[Change]:
+    return [change for change in diff_graphs(facts(old), facts(new)).changes if change.layer == Layer.FX]
+
+
+def test_each_edit_of_a_node_is_told_by_its_name() -> None:
+    old = chain("cos", "sin", "exp")
+    assert [c.aspect for c in fx_changes(old, chain("cos", "tan", "exp"))] == ["target"]
+    wider = [*old[:3], replace(old[3], shape=(16,))]
+    (shape,) = fx_changes(old, wider)
+    assert (shape.aspect, shape.detail) == ("shape", "[8] → [16]")
+    (dtype,) = fx_changes(old, [*old[:3], replace(old[3], dtype="torch.float16")])
+    assert (dtype.aspect, dtype.detail) == ("dtype", "torch.float32 → torch.float16")
+    (literal,) = fx_changes(old, [*old[:3], replace(old[3], args=("sin_1", "2"))])
+    assert (literal.aspect, literal.detail) == ("arguments", "exp(sin_1) → exp(sin_1, 2)")
+
+
+def test_swapped_operands_are_a_difference() -> None:
+    old = [given_input("x"), given_input("y"), call("sub", "sub", "x", "y")]
+    (change,) = fx_changes(old, [*old[:2], call("sub", "sub", "y", "x")])
+    assert (change.aspect, change.detail) == ("inputs", "sub(x, y) → sub(y, x)")
+
+
+def test_an_added_op_does_not_change_its_reader() -> None:
+    (change,) = fx_changes(chain("cos", "exp"), chain("cos", "sin", "exp"))
+    assert (change.kind, change.new.ids) == (Kind.ADDED, ("sin_1",))
+
+
+def test_dead_nodes_do_not_count() -> None:
+    nodes = chain("cos", "sin")
+    dead = replace(call("unused", "exp", "x"), live=False)
+    assert fx_changes(nodes, [*nodes[:2], dead, nodes[2]]) == []
+
+
+# -------------------------------------------------------------------------------------------------------- loop bodies
+
+BODY = (
+    Statement("get_index", "get_index", ("index0",)),
+    Statement("load", "load", ("arg0_1", "get_index")),
+    Statement("cos", "cos", ("load",)),
+    Statement("load_1", "load", ("arg1_1", "get_index")),
+    Statement("add", "add", ("cos", "load_1")),
+    Statement("store", "store", ("buf0", "get_index", "add", "None")),
+    Statement(None, "return", ("store",)),
+)
+
+
+def body(*statements: Statement, index: str = "2048*p0 + p1", names: tuple[str, str] = ("p0", "p1")) -> LoopBody:
+    return LoopBody(((names[0], 512), (names[1], 2048)), (("index0", index),), (Block("body", statements),))
+
+
+def canonical(loops: LoopBody) -> object:
+    return canonical_body(loops, lambda name: name, {})
+
+
+def test_names_order_and_commuted_operands_of_a_body_do_not_count() -> None:
+    other = (
+        Statement("i", "get_index", ("index0",)),
+        Statement("second", "load", ("arg1_1", "i")),
+        Statement("first", "load", ("arg0_1", "i")),
+        Statement("c", "cos", ("first",)),
+        Statement("a", "add", ("second", "c")),
+        Statement(None, "store", ("buf0", "i", "a", "None")),
+    )
+    assert canonical(body(*BODY)) == canonical(body(*other, index="2048*q3 + q7", names=("q3", "q7")))
+
+
+@pytest.mark.parametrize(
+    ("at", "changed"),
+    [
+        (2, Statement("cos", "sin", ("load",))),
+        (3, Statement("load_1", "load", ("arg2_1", "get_index"))),
+        (4, Statement("add", "sub", ("cos", "load_1"))),
+        (5, Statement("store", "store", ("buf0", "get_index", "add", "atomic_add"))),
+    ],
+)
+def test_what_a_body_computes_counts(at: int, changed: Statement) -> None:
+    assert canonical(body(*BODY)) != canonical(body(*BODY[:at], changed, *BODY[at + 1 :]))
+
+
+def test_operands_that_do_not_commute_count() -> None:
+    one = body(*BODY[:4], Statement("add", "sub", ("cos", "load_1")), *BODY[5:])
+    other = body(*BODY[:4], Statement("add", "sub", ("load_1", "cos")), *BODY[5:])
+    assert canonical(one) != canonical(other)
+
+
+def test_transposed_access_counts() -> None:
+    assert canonical(body(*BODY)) != canonical(body(*BODY, index="p0 + 512*p1"))
+
+
+def test_an_indirect_index_is_the_value_that_it_comes_from() -> None:
+    def gather(first: str, second: str) -> LoopBody:
+        statements = (
+            Statement("load", "load", (first, "index0")),
+            Statement(None, "set_indirect", ("set_indirect0", "load")),
+            Statement("i", "get_index", ("index1",)),
+            Statement("value", "load", (second, "i")),
+            Statement("store", "store", ("buf0", "i", "value", "None")),
+        )
+        return LoopBody((("p0", 4),), (("index0", "p0"), ("index1", "indirect0")), (Block("body", statements),))
+
+    assert canonical(gather("arg0_1", "arg1_1")) == canonical(gather("arg0_1", "arg1_1"))
+    assert canonical(gather("arg0_1", "arg1_1")) != canonical(gather("arg2_1", "arg1_1"))
+
+
+def test_a_masked_part_counts() -> None:
+    def masked(value: str) -> LoopBody:
+        outer = (
+            Statement("m", "masked_subblock", ("masked_subblock1", "mask", "0.0")),
+            Statement("store", "store", ("buf0", "index0", "m", "None")),
+        )
+        inner = (Statement("c", "constant", (value, "torch.float32")), Statement(None, "return", ("c",)))
+        return LoopBody((), (), (Block("body", outer), Block("masked_subblock1", inner)))
+
+    assert canonical(masked("1.0")) == canonical(masked("1.0"))
+    assert canonical(masked("1.0")) != canonical(masked("2.0"))
+
+
+def test_a_body_reads_as_short_lines() -> None:
+    assert readable_body(body(*BODY), lambda name: name) == (
+        "for p0 in 512, p1 in 2048:",
+        "v0 = load(arg0_1, [2048*p0 + p1])",
+        "v1 = cos(v0)",
+        "v2 = load(arg1_1, [2048*p0 + p1])",
+        "v3 = add(v1, v2)",
+        "store(buf0, [2048*p0 + p1], v3)",
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------ kernels
+
+CPP = """
+#include "/tmp/cache/ab/cabc.h"
+extern "C"  void  kernel(const float* in_ptr0,
+                       const float* in_ptr1,
+                       float* out_ptr0)
+{
+    {
+        #pragma GCC ivdep
+        for(int64_t x0=static_cast<int64_t>(0L); x0<static_cast<int64_t>(4L); x0+=static_cast<int64_t>(1L))
+        {
+            for(int64_t x1=static_cast<int64_t>(0L); x1<static_cast<int64_t>(4L); x1+=static_cast<int64_t>(1L))
+            {
+                {
+                    auto tmp0 = in_ptr0[static_cast<int64_t>(x1 + 4L*x0)];
+                    auto tmp1 = in_ptr1[static_cast<int64_t>(x1)];
+                    auto tmp2 = std::cos(tmp0);
+                    auto tmp3 = decltype(tmp2)(tmp2 + tmp1);
+                    out_ptr0[static_cast<int64_t>(x1 + 4L*x0)] = tmp3;
+                }
+            }
+        }
+    }
+}
+"""
+TRITON = """
+@triton_heuristics.pointwise(size_hints={'x': 16}, inductor_meta={'kernel_name': 'triton_poi_fused_cos_0'})
+@triton.jit
+def triton_poi_fused_cos_0(in_ptr0, out_ptr0, xnumel, XBLOCK : tl.constexpr):
+    xnumel = 16
+    xindex = tl.program_id(0) * XBLOCK + tl.arange(0, XBLOCK)[:]
+    xmask = xindex < xnumel
+    x0 = xindex
+    tmp0 = tl.load(in_ptr0 + (x0), xmask)
+    tmp1 = tl.load(in_ptr0 + (16 + x0), xmask)
+    tmp2 = tl_math.cos(tmp0)
+    tmp3 = tmp2 + tmp1
+    tl.store(out_ptr0 + (x0), tmp3, xmask)
+"""
+
+
+def kernel(source: str, backend: str = "cpp") -> KernelDef:
+    params = tuple(KernelParam(name, "float*") for name in ("in_ptr0", "in_ptr1", "out_ptr0") if name in source)
+    return KernelDef("kernel_0", backend, params, source=source)
+
+
+def edited(source: str, *pairs: tuple[str, str]) -> str:
+    for old, new in pairs:
+        assert old in source
+        source = source.replace(old, new)
+    return source
+
+
+CPP_LINES = ["auto tmp0 = in_ptr0[static_cast<int64_t>(x1 + 4L*x0)];", "auto tmp1 = in_ptr1[static_cast<int64_t>(x1)];"]
+
+SAME_CPP = {
+    "renamed": edited(CPP, ("tmp0", "tmp10"), ("tmp2", "tmp9")),
+    "reordered": edited(CPP, (CPP_LINES[0], "@"), (CPP_LINES[1], CPP_LINES[0]), ("@", CPP_LINES[1])),
+    "commuted": edited(CPP, ("(tmp2 + tmp1)", "(tmp1 + tmp2)")),
+    "other path": edited(CPP, ("/tmp/cache/ab/cabc.h", "/var/x/y.h")),
+    "comment": edited(CPP, ("    {\n        #pragma", "    // [Provenance debug handles] 7\n    {\n        #pragma")),
+}
+OTHER_CPP = {
+    "another op": edited(CPP, ("std::cos", "std::sin")),
+    "another operand": edited(CPP, ("std::cos(tmp0)", "std::cos(tmp1)")),
+    "transposed": edited(CPP, ("(x1 + 4L*x0)]", "(x0 + 4L*x1)]")),
+    "another size": edited(CPP, ("x1<static_cast<int64_t>(4L)", "x1<static_cast<int64_t>(3L)")),
+    "another input": edited(CPP, ("in_ptr1[", "in_ptr0[")),
+    "parallel": edited(CPP, ("#pragma GCC ivdep", "#pragma omp for")),
+}
+
+
+@pytest.mark.parametrize("source", SAME_CPP.values(), ids=SAME_CPP)
+def test_equal_kernels(source: str) -> None:
+    assert canonical_kernel(kernel(CPP), {}) == canonical_kernel(kernel(source), {})
+
+
+@pytest.mark.parametrize("source", OTHER_CPP.values(), ids=OTHER_CPP)
+def test_unequal_kernels(source: str) -> None:
+    assert canonical_kernel(kernel(CPP), {}) != canonical_kernel(kernel(source), {})
+
+
+def test_pointers_are_what_they_point_to() -> None:
+    swapped = edited(CPP, ("in_ptr0[", "@["), ("in_ptr1[", "in_ptr0["), ("@[", "in_ptr1["))
+    one, other = kernel(CPP), kernel(swapped)
+    assert canonical_kernel(one, {}) != canonical_kernel(other, {})
+    assert canonical_kernel(one, {"in_ptr0": "x", "in_ptr1": "y"}) == canonical_kernel(
+        other, {"in_ptr0": "y", "in_ptr1": "x"}
+    )
+    assert erased(one) == erased(other)
+
+
+def test_triton_kernels() -> None:
+    def computes(source: str) -> object:
+        return canonical_kernel(kernel(source, "triton"), {})
+
+    renamed = edited(TRITON, ("triton_poi_fused_cos_0", "triton_poi_fused_5"), ("tmp0", "tmp7"), ("'x': 16", "'x': 32"))
+    assert computes(TRITON) == computes(renamed)
+    assert computes(TRITON) != computes(edited(TRITON, ("tl_math.cos", "tl_math.sin")))
+    assert computes(TRITON) != computes(edited(TRITON, ("(16 + x0)", "(8 + x0)")))
+
+
+def test_hostile_code_ends() -> None:
+    """Deep, long or endless text costs time by its length."""
+    for source in ("{\n" * 30_000, " " * 200_000 + "//", "a" * 200_000 + " = !", "x_1" * 60_000):
+        for backend in ("cpp", "triton"):
+            canonical_kernel(kernel(f'extern "C" void kernel() {{\n{source}', backend), {})
+    deeper = "\n".join(" " * depth + "if x:" for depth in range(2_000))
+    assert canonical_kernel(kernel(f"def f(x):\n{deeper}", "triton"), {})
+
+
+def test_a_subblock_that_calls_itself_ends() -> None:
+    again = Statement("m", "masked_subblock", ("masked_subblock1", "mask", "0.0"))
+    loops = LoopBody((), (), (Block("body", (again,)), Block("masked_subblock1", (again,))))
+    assert canonical(loops) == canonical(loops)
+
+
+@given(st.text(alphabet="for(int x0={}; )\n\t#tmp0_+*\"'", max_size=200))
+def test_any_text_is_a_kernel_equal_to_itself(text: str) -> None:
+    for backend in ("cpp", "triton"):
+        assert canonical_kernel(kernel(text, backend), {}) == canonical_kernel(kernel(text, backend), {})
+
+
+# ------------------------------------------------------------------------------------------------------------- groups
+
+
+def test_splits_merges_and_regroupings() -> None:
+    old = {"a": "g1", "b": "g1", "c": "g2", "d": "g3", "e": "g4", "f": "g4", "h": "g5"}
+    new = {"a": "k1", "b": "k2", "c": "k3", "d": "k3", "e": "k4", "f": "k5", "h": "k5"}
+    assert list(regroupings(old, new, {name: name for name in old})) == [
+        Regrouping(("g1",), ("k1", "k2")),
+        Regrouping(("g2", "g3"), ("k3",)),
+        Regrouping(("g4", "g5"), ("k4", "k5")),
+    ]
+
+
+@given(st.permutations(range(8)))
+def test_what_stays_in_order_is_as_long_as_can_be(sequence: list[int]) -> None:
+    kept = [sequence[at] for at in _longest_rise(sequence)]
+    assert kept == sorted(kept)
+    longest = [1] * len(sequence)
+    for at, value in enumerate(sequence):
+        longest[at] += max((longest[i] for i in range(at) if sequence[i] < value), default=0)
+    assert len(kept) == max(longest)
+
+
+@given(st.permutations(range(7)))
+def test_another_order_names_the_fewest_groups_and_mirrors(order: list[int]) -> None:
+    """Groups of one buffer each, held by matched nodes, run in another order."""
+    nodes = [given_input("x"), *(call(f"n{i}", f"op{i}", "x") for i in range(7))]
+    base = facts(nodes)
+    buffers = tuple(BufferFact(f"buf{i}", f"op{i}", "ComputedBuffer", fx_node=f"n{i}") for i in range(7))
+    groups = tuple(GroupFact(f"op{i}", "SchedulerNode", (f"op{i}",), (f"buf{i}",)) for i in range(7))
+    old = replace(base, buffers=buffers, groups=groups)
+    new = replace(old, groups=tuple(groups[i] for i in order))
+    there, back = (diff_graphs(*pair).changes for pair in ((old, new), (new, old)))
+    assert [change.mirrored() for change in back] == list(there)
+    moved = sum(len(change.old.ids) for change in there)
+    assert moved == 7 - len(_longest_rise(order))
+    assert bool(there) == (order != sorted(order))
