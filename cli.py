@@ -35,7 +35,8 @@ RUN = click.Path(path_type=Path)
 EXIT_CODES = """\b
 Exit codes:
   0  fine
-  1  a finding: a verdict other than EFFECTIVE, a difference, a broken contract, a captured run with a flaw
+  1  a finding: a verdict other than EFFECTIVE, a difference, a broken contract,
+     a problem that doctor found, a captured run with a flaw
   2  the tool could not do it: bad usage, unreadable input, failed capture"""
 
 

@@ -24,6 +24,7 @@ from analyzer.slots import SLOTS, Circumstances, Slot, missing_cause, overwritte
 from analyzer.tree import Folder, Tree, is_archive, open_tree, read_file, text_of
 
 _KIND = re.compile(r"_(inference|forward|backward)_")
+_WITHOUT_MANIFEST = "capture again; or take the file away, to read the dumps without what the capture knew of them"
 _MAKE_SOME = "make some: inductor-audit capture SCRIPT"
 
 
@@ -93,7 +94,12 @@ class _Loader:
     def manifest(self) -> Manifest | None:
         if self.found.manifest is None:
             return None
-        return manifest_file.parse(text_of(self.tree.data(self.found.manifest)), self._source(self.found.manifest))
+        text = text_of(self.tree.data(self.found.manifest))
+        try:
+            return manifest_file.parse(text, self._source(self.found.manifest))
+        except ArtifactError as error:
+            error.hint = error.hint or _WITHOUT_MANIFEST
+            raise
 
     @cached_property
     def _all_logs(self) -> tuple[TraceLog, ...]:

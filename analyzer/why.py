@@ -55,6 +55,12 @@ class Reasons:
         return {leaf.name: leaf for leaf in leaves_of(self.facts)}
 
     @cached_property
+    def _writers(self) -> Mapping[str, str]:
+        """For each mutated buffer one that is written into it."""
+        buffers = [buffer for leaf in self.leaves.values() for buffer in leaf.buffers]
+        return {target: buffer.name for buffer in buffers for target in buffer.mutations}
+
+    @cached_property
     def _recorded_buffers(self) -> Mapping[str, RecordedBuffer]:
         return {buffer.name: buffer for graph in self.record for buffer in graph.buffers}
 
@@ -87,9 +93,8 @@ class Reasons:
         targets = [target for made in leaf.buffers if made.name == buffer.name for target in made.mutations]
         if targets:
             yield f"it is written into {', '.join(targets)}"
-        writers = [made.name for leaf in self.leaves.values() for made in leaf.buffers if buffer.name in made.mutations]
-        if writers:
-            yield f"{', '.join(dict.fromkeys(writers))} is written into it"
+        if buffer.name in self._writers:
+            yield f"{self._writers[buffer.name]} is written into it"
         if "OUTPUT" in buffer.users:
             yield "it is an output of the graph"
         libraries = [name for name in buffer.users if name in self._ops and _library(self._ops[name]) is not None]

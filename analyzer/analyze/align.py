@@ -130,7 +130,7 @@ class Aligner:
     def _is_own_value(self, leaf: Leaf, node: FxNode) -> bool:
         """A value made here: views need no buffer, and only a mutation may write into another one."""
         parent = self.fx.parent(node)
-        if is_view(node) and leaf.name not in self.hints.returned and leaf.computes:
+        if is_view(node) and leaf.name not in self.hints.returned and (leaf.computes or node.name in self.fx.outputs):
             return False
         if is_getitem(node) and parent is not None and is_view(parent):
             return False
@@ -166,7 +166,8 @@ class Aligner:
             return self._item(leaf)
         values = self.known.values_of(leaf)
         taken = {*self.owner.values(), *self.implements.values()}
-        named = (node for word in _targets_of(leaf.node) for node in self.fx.by_packet.get(word, ()))
+        named = [node for word in _targets_of(leaf.node) for node in self.fx.by_packet.get(word, ())]
+        named += self.fx.fused_patterns
         fitting = sorted((n for n in named if n.name not in taken), key=lambda n: self.fx.order[n.name])
         exact = next((n for n in fitting if values is not None and self.fx.reads_exactly(n.name, values)), None)
         found = [exact] if exact is not None else fitting[: len(fitting) == 1]

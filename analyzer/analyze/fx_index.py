@@ -199,6 +199,12 @@ class FxIndex:
         return node is not None and node.op in ("placeholder", "get_attr") and not _is_symbol(node)
 
     @cached_property
+    def fused_patterns(self) -> tuple[FxNode, ...]:
+        """Calls of a function of the pattern matcher itself (mkldnn's fused activations): no operator names them."""
+        calls = (node for node in self.nodes.values() if node.op == "call_function" and node.live)
+        return tuple(node for node in calls if "." not in node.target and "_fusion_fn" in node.target)
+
+    @cached_property
     def by_packet(self) -> Mapping[str, tuple[FxNode, ...]]:
         """Live calls by the name of their operator, underscores at its ends left out, in order."""
         found: defaultdict[str, list[FxNode]] = defaultdict(list)

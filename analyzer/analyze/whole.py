@@ -116,7 +116,8 @@ class _Analysis:
     def bodies(self) -> Bodies:
         version = self.graph.runnable.torch_version if self.graph.runnable else None
         with_views = version is None or at_least(version, (2, 6))
-        finder = BodyFinder(self.fx, self.leaves, self.owners, self.computed, self.alone)
+        known = {buffer: node for buffer, node in self.owners.node.items() if node in self.fx.nodes}
+        finder = BodyFinder(self.fx, self.leaves, replace(self.owners, node=known), self.computed, self.alone)
         return finder.find(with_views=with_views)
 
     # ---------------------------------------------------------------------------------------------------------- facts

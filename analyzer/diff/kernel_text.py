@@ -111,11 +111,12 @@ def _defined(depth: int, text: str, names: dict[str, str]) -> str:
         names[variable] = _token((depth, text))
         return text
     head, equals, value = text.partition(" = ")
-    name = head.split(":")[0].rsplit(None, 1)[-1] if equals and head.strip(": ") else ""
+    head = head.partition(": ")[0]
+    name = head.split()[-1] if equals and head.strip() else ""
     if not name.isidentifier():
         return _known(text, names)
     value = _COMMUTATIVE.sub(_in_order, _known(value.rstrip(";"), names))
-    kind = head.split(":")[0].removesuffix(name)
+    kind = head.removesuffix(name)
     names[name] = _token((value, kind))
     return f"{_known(kind, names)}= {value}"
 

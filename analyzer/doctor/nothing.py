@@ -91,7 +91,8 @@ def compile_crashed(scene: Scene) -> Iterator[str]:
     graphs = scene.run.graphs if scene.run is not None and not (errors or seen) else ()
     for graph in graphs:
         causes = [one.cause for one in graph.artifacts if one.cause and "the compile failed" in one.cause]
-        if causes and graph.code is None:
+        damaged = any(one.problems for one in graph.artifacts)  # which explains what is missing, too
+        if causes and graph.code is None and not damaged:
             yield f"{graph.name}: {causes[0]}"
 
 

@@ -85,22 +85,29 @@ def _times(script: ScriptResult) -> Table:
     table = _table("arm", "ratio to its baseline [95 %]", "time", "results")
     for arm in script.arms:
         if arm.run.why is None:
-            time = _seconds(arm.time.whole.median_s) if arm.time else "-"
+            time = seconds_text(arm.time.whole.median_s) if arm.time else "-"
             table.add_row(Text(plain(arm.spec.name)), Text(plain(ratio_text(arm))), time, _agrees(arm.agreement))
     return table
 
 
-def _seconds(value: float) -> str:
+def seconds_text(value: float) -> str:
+    """Milliseconds, or microseconds where those are few."""
     return f"{value * 1e3:.3g} ms" if value >= 1e-3 else f"{value * 1e6:.3g} µs"
 
 
 def _agrees(agreement: Agreement | None) -> Text:
+    styles = {None: "yellow", True: "", False: "bold red"}
+    return Text(agreement_text(agreement), style=styles[agreement.close] if agreement is not None else "")
+
+
+def agreement_text(agreement: Agreement | None) -> str:
+    """Whether an arm's results are the baseline's; nothing where nobody compared them."""
     if agreement is None:
-        return Text("")
-    rel = f" (by {agreement.max_rel:.1g})" if agreement.max_rel else ""
+        return ""
     if agreement.close is None:
-        return Text("not comparable", style="yellow")
-    return Text(f"agree{rel}") if agreement.close else Text(f"DIFFER{rel}", style="bold red")
+        return "not comparable"
+    rel = f" (by {agreement.max_rel:.1g})" if agreement.max_rel else ""
+    return f"agree{rel}" if agreement.close else f"DIFFER{rel}"
 
 
 def _per_graph(script: ScriptResult) -> Iterator[RenderableType]:
@@ -110,7 +117,7 @@ def _per_graph(script: ScriptResult) -> Iterator[RenderableType]:
         table = _table("graph", "arm", "ratio [95 %]", "time")
         for arm in shown:
             for name, graph in arm.time.graphs.items() if arm.time else ():
-                table.add_row(Text(plain(name)), Text(plain(arm.spec.name)), _interval(graph), _seconds(graph.median_s))
+                table.add_row(Text(plain(name)), Text(plain(arm.spec.name)), _interval(graph), seconds_text(graph.median_s))
         yield Text("")
         yield table
 
@@ -132,14 +139,15 @@ def _noise(script: ScriptResult) -> Iterator[RenderableType]:
 def _reasons(script: ScriptResult, full: bool) -> Iterator[RenderableType]:
     """Why each arm is what it is, its failure or its numbers."""
     for arm in script.arms:
-        told = list(_told(arm, full))
+        told = list(told_of(arm, full))
         if told:
             yield headed(f"{plain(arm.spec.name)}: ", Text(plain(verdict_text(arm)), style=_style(arm)))
             for text in told:
                 yield indented(Text(plain(text), overflow="fold"))
 
 
-def _told(arm: ArmResult, full: bool) -> Iterator[str]:
+def told_of(arm: ArmResult, full: bool = True) -> Iterator[str]:
+    """An arm's failure, its verdict's reason, and why it has no effect or other results."""
     if arm.run.why is not None:
         yield arm.run.why
     elif arm.spec.role is Role.ABLATION and arm.why:

@@ -109,12 +109,12 @@ def _ladder(graph: GraphAudit, full: bool) -> Iterator[RenderableType]:
 
 def _citation(citation: Citation, graph: str, full: bool) -> Text:
     line = f":{citation.line}" if citation.line is not None else ""
-    file = citation.file if full else _tail(citation.file, graph)
+    file = citation.file if full else tail(citation.file, graph)
     place = f"{plain(file)}{line}  " if file else ""
     return headed(place, plain(citation.text), "cyan")
 
 
-def _tail(file: str, graph: str) -> str:
+def tail(file: str, graph: str) -> str:
     """The name alone for a file in the graph's own folder, else with the folder that it is in."""
     *folders, name = file.split("/")
     if folders[-1:] == [graph]:

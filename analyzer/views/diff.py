@@ -23,7 +23,7 @@ WIDE = 120
 CHANGES, CODE_LINES = 8, 12
 """Changes per layer and lines of code per change on the first screens; `--full` shows all."""
 
-_MARKS = {
+MARKS = {
     Kind.ADDED: ("+", "green"),
     Kind.REMOVED: ("-", "red"),
     Kind.CHANGED: ("~", "yellow"),
@@ -63,7 +63,7 @@ class DiffView:
             yield Text("Neither run has a compiled graph.", style="bold yellow")
         for graph in diff.graphs:
             yield Text("")
-            yield _headline(graph)
+            yield headline(graph)
             yield from (indented(headed("Note: ", plain(note), "bold yellow")) for note in graph.unknown)
             if not self.summary:
                 yield from self._changes(graph, options.max_width)
@@ -86,7 +86,7 @@ def _warning(change: EnvironmentChange) -> Text:
 
 
 def _surroundings(diff: RunDiff) -> Iterator[RenderableType]:
-    rows = [*(_setting(change) for change in diff.config), *(_surrounding(change) for change in diff.environment)]
+    rows = [*(setting_cells(change) for change in diff.config), *(_surrounding(change) for change in diff.environment)]
     if not rows:
         yield indented(Text("Settings and surroundings are equal, as far as the runs record them."))
         return
@@ -96,7 +96,8 @@ def _surroundings(diff: RunDiff) -> Iterator[RenderableType]:
     yield indented(table)
 
 
-def _setting(change: ConfigChange) -> tuple[str, str, str]:
+def setting_cells(change: ConfigChange) -> tuple[str, str, str]:
+    """Key, old and new value, and where that is written."""
     values = f"{change.old or 'default'} → {change.new or 'default'}"
     where = mentioned([_place(change.new_at or change.old_at), *([listed(change.graphs)] if change.graphs else [])])
     return short_key(change.key), values, where
@@ -113,7 +114,8 @@ def _surrounding(change: EnvironmentChange) -> tuple[str, str, str]:
 # -------------------------------------------------------------------------------------------------------------- graphs
 
 
-def _headline(graph: GraphDiff) -> Text:
+def headline(graph: GraphDiff) -> Text:
+    """A graph, and how much of it differs."""
     if graph.old is None or graph.new is None:
         name, run = (graph.new, "new") if graph.old is None else (graph.old, "old")
         return headed(plain(name or ""), f": only in the {run} run", "bold")
@@ -143,7 +145,7 @@ def _side_by_side(repeated: Sequence[Repeated], width: int, full: bool) -> Itera
     for part in (title, (width - title) // 2 - 2, (width - title) // 2 - 2):
         table.add_column(width=part, overflow="fold")
     for entry in repeated:
-        old, new = _values(entry.change, full)
+        old, new = values_text(entry.change, full)
         table.add_row(_title(entry, full), Text(old), Text(new))
         for line in _code(entry.change, full):
             table.add_row(Text(""), line)
@@ -154,7 +156,7 @@ def _stacked(repeated: Sequence[Repeated], width: int, full: bool) -> Iterator[R
     """On one line where it fits, else old and new on lines of their own."""
     for entry in repeated:
         title = _title(entry, full)
-        texts = [text for text in _values(entry.change, full) if text]
+        texts = [text for text in values_text(entry.change, full) if text]
         together = " → ".join(texts)
         if len(title) + len(together) + 2 <= width:
             yield title.append(f": {together}")
@@ -165,7 +167,8 @@ def _stacked(repeated: Sequence[Repeated], width: int, full: bool) -> Iterator[R
         yield from (indented(line) for line in _code(entry.change, full))
 
 
-def _values(change: Change, full: bool) -> tuple[str, str]:
+def values_text(change: Change, full: bool) -> tuple[str, str]:
+    """What is the case in the old run and in the new one."""
     if change.layer == Layer.COST:
         return byte_text(int(change.old.text)), byte_text(int(change.new.text))
     limit = 10_000 if full else 100
@@ -180,8 +183,8 @@ def _members(names: Sequence[str], full: bool) -> str:
 
 def _title(entry: Repeated, full: bool) -> Text:
     change = entry.change
-    mark, style = _MARKS[change.kind]
-    title = Text.assemble((f"{mark} ", style), _what(change, full), overflow="fold")
+    mark, style = MARKS[change.kind]
+    title = Text.assemble((f"{mark} ", style), title_text(change, full), overflow="fold")
     if entry.count > 1:
         title.append(f"  ×{entry.count}", style="bold")
     if full and entry.others:
@@ -189,7 +192,7 @@ def _title(entry: Repeated, full: bool) -> Text:
     return title
 
 
-def _what(change: Change, full: bool) -> str:
+def title_text(change: Change, full: bool = True) -> str:
     """`cos (aten.cos.default) fate`, `op0_op1 split`, `allocated`."""
     if change.layer == Layer.COST:
         return _COSTS.get(change.aspect, change.aspect)
@@ -215,8 +218,13 @@ def _name(change: Change, full: bool) -> str:
 
 def _code(change: Change, full: bool) -> Iterator[Text]:
     """The lines of a body that differ, with one line around them."""
-    lines = list(unified_diff(change.old.code, change.new.code, lineterm="", n=1))[2:]
-    shown, left = cut([line for line in lines if not line.startswith("@@")], CODE_LINES, full)
+    shown, left = cut(code_lines(change), CODE_LINES, full)
     for line in shown:
         yield Text(plain(line), style=_CODE_STYLES.get(line[:1], "dim"), overflow="fold")
     yield from more(left, "line")
+
+
+def code_lines(change: Change) -> list[str]:
+    """Lines of the old code behind `-`, of the new behind `+`, and one line around them."""
+    lines = list(unified_diff(change.old.code, change.new.code, lineterm="", n=1))[2:]
+    return [line for line in lines if not line.startswith("@@")]

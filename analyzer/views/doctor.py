@@ -32,9 +32,11 @@ class DoctorView:
         if report.facts:
             yield indented(Text(plain(mentioned(report.facts)), style="dim", overflow="fold"))
         yield _verdict(report)
-        for diagnosis in report.diagnoses:
+        for number, diagnosis in enumerate(report.diagnoses):
             yield Text("")
             yield from _diagnosis_lines(diagnosis, self.full)
+            if number:
+                yield indented(headed("do: ", plain(diagnosis.remedy), "cyan"))
         if report.diagnoses:
             yield Text("")
             yield headed("next: ", plain(report.diagnoses[0].remedy), "bold cyan")
@@ -56,7 +58,6 @@ def _diagnosis_lines(diagnosis: Diagnosis, full: bool) -> Iterator[RenderableTyp
         yield indented(Text(plain(sentence), overflow="fold"))
     for line in more(left, "such case"):
         yield indented(line)
-    yield indented(headed("do: ", plain(diagnosis.remedy), "cyan"))
 
 
 def doctor_document(report: Report) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from analyzer.verdict import AuditResult, Rung, Verdict
-from analyzer.views.audit import MEANING, sentences
+from analyzer.views.audit import MEANING, sentences, tail
 from analyzer.views.before_after import count_rows
 from analyzer.views.html.page import render
 from analyzer.views.next_step import next_step
@@ -32,6 +32,7 @@ def words() -> dict[str, object]:
         "meaning": MEANING,
         "sentences": sentences,
         "count_rows": count_rows,
+        "tail_in": lambda graph: lambda file: tail(file, graph),
     }
 
 

@@ -70,7 +70,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=_harmless,
     )
-    environment.filters.update(bytes=byte_text, short=shortened, counted=counted, code=_code)
+    environment.filters.update(bytes=byte_text, short=shortened, counted=counted, code=_code, ticks=_ticks)
     return environment
 
 
@@ -81,6 +81,15 @@ def _harmless(value: Any) -> Any:
 
 def _code(text: str) -> Markup:
     return Markup.escape(code_text(text))
+
+
+def _ticks(text: str) -> Markup:
+    """A sentence in which `code` stands between backticks."""
+    parts = [str(Markup.escape(plain(part))) for part in text.split("`")]
+    if len(parts) % 2 == 0:
+        return Markup.escape(plain(text))
+    told = (f"<code>{part}</code>" if at % 2 else part for at, part in enumerate(parts))
+    return Markup("".join(told))  # noqa: S704 - every part is escaped
 
 
 def _version() -> str:

@@ -18,7 +18,7 @@ WINDOW = 60
 BOX_WIDTH, BOX_HEIGHT = 168, 44
 GAP_X, GAP_Y = 24, 34
 MARGIN = 12
-NAME_LENGTH, NOTE_LENGTH = 22, 27
+NAME_LENGTH, NOTE_LENGTH = 20, 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +53,15 @@ class Picture:
     height: float
     boxes: tuple[Box, ...]
     lines: tuple[Line, ...]
+    box: tuple[int, int] = (BOX_WIDTH, BOX_HEIGHT)
 
 
 def pictures(facts: GraphFacts) -> tuple[Picture, ...]:
     """The pictures of all groups; none for a graph without groups."""
     whole = group_graph(facts)
-    groups = facts.groups
+    groups, computed = facts.groups, _computed(facts)
     return tuple(
-        _picture(whole, groups[start : start + WINDOW], start, _notes(facts)) for start in range(0, len(groups), WINDOW)
+        _picture(whole, groups[start : start + WINDOW], start, computed) for start in range(0, len(groups), WINDOW)
     )
 
 
@@ -79,22 +80,32 @@ def group_graph(facts: GraphFacts) -> Digraph:
     return graph
 
 
-def _notes(facts: GraphFacts) -> Mapping[str, str]:
-    """What each group computes."""
+def _computed(facts: GraphFacts) -> Mapping[str, list[str]]:
+    """The FX nodes that each group computes."""
     origins: dict[str, dict[str, None]] = {}
     for buffer in facts.buffers:
         origins.setdefault(buffer.group or "", {}).update(dict.fromkeys(buffer.origins))
-    return {group: listed(list(names), most=6) for group, names in origins.items()}
+    return {group: list(names) for group, names in origins.items()}
 
 
-def _picture(whole: Digraph, groups: Sequence[GroupFact], start: int, notes: Mapping[str, str]) -> Picture:
+def _fitting(names: Sequence[str]) -> str:
+    """As many names as a box holds, and how many more there are: `amax, sub, exp +9`."""
+    shown = shortened(names[0], NOTE_LENGTH - 4) if names else ""
+    for at, name in enumerate(names[1:], start=1):
+        if len(shown) + len(name) + 2 > NOTE_LENGTH - 4:
+            return f"{shown} +{len(names) - at}"
+        shown += f", {name}"
+    return shown
+
+
+def _picture(whole: Digraph, groups: Sequence[GroupFact], start: int, computed: Mapping[str, list[str]]) -> Picture:
     names = [group.name for group in groups]
     graph: Digraph = nx.DiGraph()
     graph.add_nodes_from(names)
     graph.add_edges_from((tail, head) for tail in names for head in whole.successors(tail) if head in graph)
     placed = place(graph)
     corner = {name: _corner(*placed.boxes[name]) for name in names}
-    boxes = tuple(_box(group, corner[group.name], whole, graph, notes.get(group.name, "")) for group in groups)
+    boxes = tuple(_box(group, corner[group.name], whole, graph, computed.get(group.name, [])) for group in groups)
     width = max(x for x, _ in corner.values()) + BOX_WIDTH + MARGIN
     points = [_corner(*point)[0] + BOX_WIDTH / 2 for path in placed.paths.values() for point in path]
     height = max(y for _, y in corner.values()) + BOX_HEIGHT + MARGIN
@@ -106,14 +117,14 @@ def _corner(x: float, y: float) -> tuple[float, float]:
     return MARGIN + x * (BOX_WIDTH + GAP_X), MARGIN + y * (BOX_HEIGHT + GAP_Y)
 
 
-def _box(group: GroupFact, corner: tuple[float, float], whole: Digraph, graph: Digraph, note: str) -> Box:
+def _box(group: GroupFact, corner: tuple[float, float], whole: Digraph, graph: Digraph, computed: list[str]) -> Box:
     elsewhere = list(_elsewhere(whole, graph, group.name))
-    title = f"{group.name}: {group.node_class}" + (f"; {note}" if note else "")
+    title = f"{group.name}: {group.node_class}" + (f"; {listed(computed, most=8)}" if computed else "")
     return Box(
         group.name,
         title,
         plain(shortened(group.name, NAME_LENGTH)),
-        plain(shortened(note or group.node_class, NOTE_LENGTH)),
+        plain(_fitting(computed) or shortened(group.node_class, NOTE_LENGTH)),
         *corner,
         "; ".join(elsewhere),
     )

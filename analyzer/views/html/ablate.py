@@ -1,0 +1,57 @@
+"""The page of an ablation experiment: per script the verdicts and counts, the times as a plot, and the reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from analyzer.facts import Summary
+from analyzer.lab.records import ArmResult, Factorial, LabResult
+from analyzer.lab.tables import moved_bytes, ratio_text, verdict_text
+from analyzer.views.ablate import agreement_text, seconds_text, told_of
+from analyzer.views.html.audit import words
+from analyzer.views.html.page import render
+from analyzer.views.html.plot import plot
+from analyzer.views.text import byte_text
+
+COLUMNS = ("arm", "verdict", "nodes", "groups", "calls", "loop nests", "moved", "compile", "ratio [95 %]", "time", "results")
+
+
+def ablate_page(result: LabResult) -> str:
+    """The page of `ablate --html`."""
+    return render(
+        "ablate.html.j2",
+        scripts=result.scripts,
+        columns=COLUMNS,
+        cells=lambda arm: list(_cells(arm)),
+        verdict_text=verdict_text,
+        told_of=told_of,
+        plot=plot,
+        effects=_effects,
+        **words(),
+    )
+
+
+def _cells(arm: ArmResult) -> Iterator[str]:
+    """What stands behind the arm's name and verdict."""
+    summary = arm.after or Summary()
+    for count in (summary.scheduler_nodes, summary.groups, summary.kernel_calls, summary.loop_nests):
+        yield "?" if count is None else f"{count:,}"
+    yield byte_text(moved_bytes(summary))
+    yield "?" if arm.run.compile_s is None else f"{arm.run.compile_s:.1f} s"
+    yield ratio_text(arm)
+    yield seconds_text(arm.time.whole.median_s) if arm.time else ""
+    yield agreement_text(arm.agreement)
+
+
+def _effects(found: Factorial) -> list[tuple[str, str, str, str]]:
+    """Kind, ablations, log ratio with its interval, and share of every effect."""
+    effects = [effect for effect in (found.total, *found.effects) if effect is not None]
+    return [
+        (
+            effect.kind,
+            " × ".join(effect.of),
+            f"{effect.log_ratio:+.3f} [{effect.ci95[0]:+.3f}, {effect.ci95[1]:+.3f}]",
+            "" if effect.share is None else f"{100 * effect.share:.0f} %",
+        )
+        for effect in effects
+    ]
