@@ -52,6 +52,12 @@ def reading(command: _Command) -> _Command:
     return as_json(plain_option(command))
 
 
+def page_option(command: _Command) -> _Command:
+    """The option for a page beside what is printed."""
+    help_text = "Write a page for the browser, too: one file that needs no network."
+    return click.option("--html", "page", metavar="FILE", type=RUN, help=help_text)(command)
+
+
 def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted:
         from importlib.metadata import PackageNotFoundError, version
@@ -232,8 +238,9 @@ def _warn_of_misplaced(target: tuple[str, ...]) -> None:
 @click.argument("run", metavar="RUN", type=RUN)
 @click.option("--graph", "name", metavar="NAME", help="Only this compiled graph; names are folder names.")
 @click.option("--full", is_flag=True, help="Leave nothing out of long lists.")
+@page_option
 @reading
-def report(run: Path, name: str | None, full: bool, as_json: bool, no_color: bool) -> int:
+def report(run: Path, name: str | None, full: bool, page: Path | None, as_json: bool, no_color: bool) -> int:
     """Show what became of every op of RUN: its fate, its buffer, its kernel, and how that is known.
 
     RUN is a folder that `capture` wrote, any torch_compile_debug folder or one inside it, an archive of one (.zip,
@@ -255,6 +262,10 @@ def report(run: Path, name: str | None, full: bool, as_json: bool, no_color: boo
 
         return report_document(loaded, facts)
 
+    if page is not None:
+        from analyzer.views.html.report import report_page
+
+        _deliver(report_page(loaded, facts), page)
     _show(view, document, as_json, no_color)
     return FINE if any(graph.nodes or graph.groups or graph.kernels for graph in facts) else FAILED
 
@@ -295,21 +306,29 @@ def explain(
 
 @cli.command(short_help="Write the graph of all layers for other tools.")
 @click.argument("run", metavar="RUN", type=RUN)
-@click.option("--to", "form", type=click.Choice(["graphml", "dot", "json"]), required=True, help="The format.")
+@click.option("--to", "form", type=click.Choice(["graphml", "dot", "json", "html"]), required=True, help="The format.")
 @click.option("--graph", "name", metavar="NAME", help="Only this compiled graph; names are folder names.")
 @click.option("--out", metavar="FILE", type=RUN, help="Write there instead of to stdout.")
 def export(run: Path, form: str, name: str | None, out: Path | None) -> int:
     """Write RUN as a graph: source lines, ops, FX nodes, buffers, scheduler nodes, groups and kernels.
 
-    \b
-    Example:
-      inductor-audit export torch_compile_debug --to graphml --out run.graphml
-    """
-    from analyzer.graph import export as export_graphs
-    from analyzer.graph import to_networkx
+    html is a page for the browser: one file that shows all layers side by side and needs no network.
 
-    _, facts = _analyzed(run, name)
-    _deliver(export_graphs([to_networkx(graph) for graph in facts], form), out)
+    \b
+    Examples:
+      inductor-audit export torch_compile_debug --to graphml --out run.graphml
+      inductor-audit export torch_compile_debug --to html --out run.html
+    """
+    loaded, facts = _analyzed(run, name)
+    if form == "html":
+        from analyzer.views.html.report import report_page
+
+        _deliver(report_page(loaded, facts), out)
+    else:
+        from analyzer.graph import export as export_graphs
+        from analyzer.graph import to_networkx
+
+        _deliver(export_graphs([to_networkx(graph) for graph in facts], form), out)
     return FINE if facts else FAILED
 
 
@@ -340,8 +359,11 @@ def _deliver(text: str, out: Path | None) -> None:
     shell_complete=_ablation_names,
 )
 @click.option("--full", is_flag=True, help="Leave nothing out of long lists.")
+@page_option
 @reading
-def audit(base: Path, ablated: Path, ablation: str | None, full: bool, as_json: bool, no_color: bool) -> int:
+def audit(
+    base: Path, ablated: Path, ablation: str | None, full: bool, page: Path | None, as_json: bool, no_color: bool
+) -> int:
     """Judge whether the ablation that ABLATED stands for did to BASE what its name says, and show the evidence.
 
     \b
@@ -355,6 +377,10 @@ def audit(base: Path, ablated: Path, ablation: str | None, full: bool, as_json: 
     from analyzer.views.json import audit_document
 
     result = run_audit(load_run(base), load_run(ablated), ablation)
+    if page is not None:
+        from analyzer.views.html.audit import audit_page
+
+        _deliver(audit_page(result), page)
     _show(lambda: AuditView(result, full), lambda: audit_document(result), as_json, no_color)
     return FINE if result.verdict == Verdict.EFFECTIVE else FINDING
 
@@ -367,8 +393,11 @@ def audit(base: Path, ablated: Path, ablation: str | None, full: bool, as_json: 
 )
 @click.option("--summary", is_flag=True, help="Only settings, surroundings and one line per graph.")
 @click.option("--full", is_flag=True, help="Leave nothing out of long lists.")
+@page_option
 @reading
-def diff(old: Path, new: Path, layer: str | None, summary: bool, full: bool, as_json: bool, no_color: bool) -> int:
+def diff(
+    old: Path, new: Path, layer: str | None, page: Path | None, as_json: bool, no_color: bool, **extent: bool
+) -> int:
     """Show what differs between OLD and NEW: settings, then what the compiler decided differently, layer by layer.
 
     Graphs, ops, buffers, groups and kernels are matched by structure: other numbers, paths, hashes and dates are no
@@ -386,7 +415,11 @@ def diff(old: Path, new: Path, layer: str | None, summary: bool, full: bool, as_
 
     result = diff_runs(load_run(old), load_run(new))
     shown = result.only(Layer(layer)) if layer is not None else result
-    _show(lambda: DiffView(shown, summary, full), lambda: diff_document(shown), as_json, no_color)
+    if page is not None:
+        from analyzer.views.html.diff import diff_page
+
+        _deliver(diff_page(shown), page)
+    _show(lambda: DiffView(shown, **extent), lambda: diff_document(shown), as_json, no_color)
     if not shown.equal:
         return FINDING
     return FINE if shown.complete else FAILED
@@ -424,6 +457,7 @@ def diff(old: Path, new: Path, layer: str | None, summary: bool, full: bool, as_
 @click.option("--latex", metavar="FILE", type=RUN, help="Write a LaTeX table.")
 @click.option("--markdown", metavar="FILE", type=RUN, help="Write a Markdown table.")
 @click.option("--full", is_flag=True, help="Leave nothing out of long reasons.")
+@page_option
 @reading
 def ablate(target: tuple[str, ...], full: bool, as_json: bool, no_color: bool, **options: Any) -> int:
     """Capture a baseline, an A/A control and an arm per ablation; audit each arm, and with --time measure them.
@@ -498,7 +532,12 @@ def _experiment(request: LabRequest, engine: Engine, live: LiveArms) -> LabResul
 def _write_tables(result: LabResult, options: dict[str, Any]) -> None:
     from analyzer.lab import tables
 
-    writers = {"csv": tables.csv_text, "latex": tables.latex_text, "markdown": tables.markdown_text}
+    def page(result: LabResult) -> str:
+        from analyzer.views.html.ablate import ablate_page
+
+        return ablate_page(result)
+
+    writers = {"csv": tables.csv_text, "latex": tables.latex_text, "markdown": tables.markdown_text, "page": page}
     for name, write in writers.items():
         if options[name] is not None:
             _deliver(write(result), options[name])

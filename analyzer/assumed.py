@@ -20,9 +20,7 @@ class Rests:
     verdicts: frozenset[Verdict]
 
 
-_COUNTED = frozenset(
-    {Verdict.EFFECTIVE, Verdict.PARTIAL, Verdict.INERT, Verdict.NO_OPPORTUNITY, Verdict.UNEXPECTED}
-)
+_COUNTED = frozenset({Verdict.EFFECTIVE, Verdict.PARTIAL, Verdict.INERT, Verdict.NO_OPPORTUNITY, Verdict.UNEXPECTED})
 RESTS_ON: Mapping[str, Rests] = {
     # Templates, and what is fused into them, are there because a template was taken for the fastest kernel.
     AUTOTUNE: Rests(frozenset({"matmul-templates", "epilogue-fusion", "prologue-fusion"}), _COUNTED),

@@ -19,7 +19,7 @@ from analyzer.errors import ArtifactError, UsageError
 from analyzer.launch import Process, newest_launch, pid_of, process_names, processes_of
 from analyzer.locate import Found, find, focus, process_of
 from analyzer.loose import load_loose, read_record, traced, with_stacks
-from analyzer.model import Artifact, ArtifactState, CompiledGraph, Run
+from analyzer.model import Artifact, ArtifactState, CompiledGraph, Problem, Run
 from analyzer.slots import SLOTS, Circumstances, Slot, missing_cause, overwritten
 from analyzer.tree import Folder, Tree, is_archive, open_tree, read_file, text_of
 
@@ -187,9 +187,13 @@ class _Loader:
     def _file(self, slot: Slot, path: PurePosixPath, parts: dict[str, Any]) -> Artifact:
         """Reads a file into `parts`; one that cannot be read costs the graph that file."""
         try:
-            parsed = slot.parse(text_of(self.tree.data(path)), self._source(path))
+            text = text_of(self.tree.data(path))
         except ArtifactError as error:
             return Artifact(slot.file, ArtifactState.MISSING, cause=error.message)
+        try:
+            parsed = slot.parse(text, self._source(path))
+        except ArtifactError as error:
+            return _unreadable(slot, text, error)
         parts[slot.field] = parsed
         artifact: Artifact = parsed.artifact
         return replace(artifact, file=slot.file)
@@ -228,6 +232,15 @@ def _recorded(slot: Slot, trace: TraceGraph | None) -> Any:
     """What the trace log has in the place of a file."""
     record = trace.record(*slot.record) if trace is not None and slot.record else None
     return None if record is None else read_record(record, slot.parse)
+
+
+def _unreadable(slot: Slot, text: str, error: ArtifactError) -> Artifact:
+    """A file that makes no sense as a whole, such as a record that is no JSON."""
+    if not text.strip():
+        return Artifact(slot.file, ArtifactState.EMPTY, text.count("\n"))
+    lines = text.splitlines()
+    problem = Problem(error.location, error.message, error.excerpt, len(lines))
+    return Artifact(slot.file, ArtifactState.UNSUPPORTED, len(lines), (problem,), error.message)
 
 
 def _is_listed(slot: Slot, read: Mapping[str, Artifact], parts: Mapping[str, Any]) -> bool:

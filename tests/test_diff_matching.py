@@ -143,6 +143,15 @@ def test_an_added_op_does_not_change_its_reader() -> None:
     assert (change.kind, change.new.ids) == (Kind.ADDED, ("sin_1",))
 
 
+def test_the_node_that_an_assertion_names_is_no_difference() -> None:
+    old = [given_input("x"), call("ge_1", "ge", "x")]
+    new = [given_input("x"), call("ge", "ge", "x")]
+    message = "\"Runtime assertion failed for expression u0 >= 0 on node 'ge_1'\""
+    old.append(call("check", "_assert_scalar", "ge_1", args=("ge_1", message)))
+    new.append(call("check", "_assert_scalar", "ge", args=("ge", message)))
+    assert fx_changes(old, new) == []
+
+
 def test_dead_nodes_do_not_count() -> None:
     nodes = chain("cos", "sin")
     dead = replace(call("unused", "exp", "x"), live=False)

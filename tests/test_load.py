@@ -345,3 +345,14 @@ def test_a_branch_without_nodes_leaves_empty_dumps() -> None:
     assert overwritten(CompiledGraph("g", "inference", "g", post=empty, code=no_calls)) == ()
     fx = FxGraph(empty.artifact, subgraphs={})
     assert overwritten(replace(graph, post=empty, fx=fx)) == ()
+
+
+def test_a_damaged_sidecar_costs_only_itself(tmp_path: Path) -> None:
+    captured = Path(shutil.copytree(CAPTURED, tmp_path / "run"))
+    (path,) = captured.glob("**/inductor_audit.json")
+    path.write_text(path.read_text()[:100])
+    (graph,) = load_run(captured).graphs
+    assert graph.sidecar is None
+    (artifact,) = (one for one in graph.artifacts if one.file == "inductor_audit.json")
+    assert artifact.state == ArtifactState.UNSUPPORTED
+    assert artifact.problems[0].location.line == 1

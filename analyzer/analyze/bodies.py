@@ -130,9 +130,10 @@ class BodyFinder:
         """A helper computes what its readers' cones can compute from the helper's loads alone; readers come first."""
         for leaf in reversed(list(self.leaves.values())):
             values = self.known.values_of(leaf) or frozenset()
-            if leaf.name in self.owners.implements and not leaf.is_extern:
-                cones[leaf.name] = self._cone_of(leaf, self.owners.implements[leaf.name])
-            elif leaf.name not in self.owners.node:
+            call = self.owners.implements.get(leaf.name)
+            if call is not None:
+                cones[leaf.name] = frozenset({call}) if leaf.is_extern else self._cone_of(leaf, call)
+            elif leaf.name not in self.owners.node and not leaf.is_extern:
                 readers = self.readers.get(leaf.name, ())
                 calls = frozenset(self.owners.implements[r] for r in readers if r in self.owners.implements)
                 wanted = {node for reader in readers for node in cones.get(reader, ())}

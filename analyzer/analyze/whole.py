@@ -107,7 +107,11 @@ class _Analysis:
     def owners(self) -> Owners:
         """From the sidecar; of library calls without a value of their own, alignment adds which node they are."""
         aligned = self._aligned_owners()
-        return replace(self.recorded.owners(), implements=aligned.implements) if self.recorded else aligned
+        if self.recorded is None:
+            return aligned
+        exact = self.recorded.owners()
+        here = {name: node for name, node in exact.node.items() if node in self.fx.nodes}  # others are in a subgraph
+        return replace(exact, node=here, implements=aligned.implements)
 
     def _aligned_owners(self) -> Owners:
         return find_owners(self.graph, self.fx, self.leaves, self.launches, self.computed)
@@ -142,7 +146,7 @@ class _Analysis:
             ir_class=leaf.buffer.ir_class,
             layout=leaf.buffer.layout,
             bytes=storage_bytes(leaf.buffer.layout) if leaf.buffer.layout else None,
-            fx_node=owner,
+            fx_node=recorded.origin_node if recorded else owner,
             origins=recorded.origins if recorded else self.bodies.origins(name, self.fx),
             users=tuple(user.name for user in leaf.buffer.users),
             storage=home.storage,

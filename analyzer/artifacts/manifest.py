@@ -34,6 +34,7 @@ FINDINGS = (
     "recorder-note",
     "patch-failed",
     "needs-device",
+    "ptx-failed",
 )
 
 

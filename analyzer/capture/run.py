@@ -16,7 +16,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from analyzer.artifacts import manifest as manifests
-from analyzer.capture import environment, folder, settings, survey
+from analyzer.capture import environment, folder, ptx, settings, survey
 from analyzer.capture.assumed_device import AssumedDevice, assumed_device
 from analyzer.capture.request import CaptureRequest, CaptureResult, OnProgress, Progress
 from analyzer.errors import CaptureError, UsageError
@@ -54,8 +54,9 @@ def capture(request: CaptureRequest, progress: OnProgress | None = None) -> Capt
         start, began = datetime.now(timezone.utc), time.monotonic()
         child = _start(command, cwd, variables, request.log)
         ending = _watched(child, request.timeout, _reporter(run, progress))
-    facts = survey.Ran(request, plan, start.isoformat(), time.monotonic() - began, ending.code, variables, cwd)
-    document = survey.survey(run, facts, ending.timed_out, ending.interrupted)
+        facts = survey.Ran(request, plan, start.isoformat(), time.monotonic() - began, ending.code, variables, cwd)
+        document = survey.survey(run, facts, ending.timed_out, ending.interrupted)
+        document["findings"] += ptx.estimate(request.python, run, variables) if request.ptx else []
     text = json.dumps(document, indent=1) + "\n"
     (run / manifests.FILE_NAME).write_text(text, encoding="utf-8")
     shutil.rmtree(state.parent, ignore_errors=True)

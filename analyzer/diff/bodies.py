@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 
 from analyzer.diff.symbols import renamed
 from analyzer.model import Block, LoopBody, Statement
@@ -117,7 +118,7 @@ def readable_body(body: LoopBody, naming: Naming) -> tuple[str, ...]:
 
 
 def _lines(body: LoopBody, naming: Naming) -> Iterator[str]:
-    indices, names = dict(body.indices), dict[str, str]()
+    indices, names, numbers = dict(body.indices), dict[str, str](), count()
     yield f"for {', '.join(f'{name} in {size}' for name, size in body.ranges)}:"
     for block in body.blocks:
         if block.name != "body":
@@ -127,10 +128,10 @@ def _lines(body: LoopBody, naming: Naming) -> Iterator[str]:
                 text = statement.args[0] if statement.args else ""
                 names[statement.result] = f"[{indices.get(text, text)}]"
             elif statement.op != "return":
-                yield _line(statement, names, naming)
+                yield _line(statement, names, naming, numbers)
 
 
-def _line(statement: Statement, names: dict[str, str], naming: Naming) -> str:
+def _line(statement: Statement, names: dict[str, str], naming: Naming, numbers: Iterator[int]) -> str:
     args = [_WORD.sub(lambda match: names.get(match[0], match[0]), arg) for arg in statement.args]
     if statement.op in ("load", "store", "store_reduction") and args:
         args[0] = naming(args[0])
@@ -138,5 +139,5 @@ def _line(statement: Statement, names: dict[str, str], naming: Naming) -> str:
     call = f"{statement.op}({', '.join(arg for arg in args if arg != 'None')})"
     if statement.result is None or statement.op.startswith("store"):
         return call
-    names[statement.result] = f"v{sum(value.startswith('v') for value in names.values())}"
+    names[statement.result] = f"v{next(numbers)}"
     return f"{names[statement.result]} = {call}"

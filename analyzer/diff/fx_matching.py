@@ -16,6 +16,8 @@ from analyzer.diff.symbols import renamed, symbol_names
 from analyzer.model import FxNode, Size
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
+_ASSERTED = re.compile(r"\bon node '\w+'")
+"""The name of a node in the message of an assertion."""
 Label = Callable[[FxNode], Hashable]
 Key = Callable[["FxShape", FxNode], Hashable]
 
@@ -60,7 +62,7 @@ class FxShape:
     def blank(self, text: str, node: FxNode) -> str:
         """An argument's text with `%` for every FX node in it, and symbols by rank."""
         names = frozenset(node.inputs)
-        text = _NAME.sub(lambda match: "%" if match[0] in names else match[0], text)
+        text = _NAME.sub(lambda match: "%" if match[0] in names else match[0], _ASSERTED.sub("on node '%'", text))
         return renamed(text, self.symbols)
 
     def tensor(self, node: FxNode) -> Hashable:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from analyzer.doctor.limits import too_long
 from analyzer.doctor.records import Cause, Level
 from analyzer.doctor.variables import is_unknown, nearest
 from analyzer.doctor.wrong import NEWEST, OLDEST
@@ -34,9 +35,6 @@ print("\\n" + json.dumps(found))
 """
 _PROBE_TIMEOUT_S = 120
 _COMPILERS = ("g++", "clang++", "c++")
-_LONGEST_BELOW = 200
-"""Characters that torch adds below its debug folder: run, graph and file names, some of them long."""
-_WINDOWS_LIMIT, _LIMIT = 260, 4096
 _LITTLE_SPACE = 200 << 20
 
 
@@ -161,13 +159,9 @@ def _exists(path: Path) -> bool:
 
 def path_too_long(it: Machine) -> Iterator[str]:
     """Names below the debug folder would pass the system's limit."""
-    limit = _WINDOWS_LIMIT if os.name == "nt" else _LIMIT
-    length = len(os.path.abspath(it.debug_folder))
-    longest = max((len(part) for part in it.debug_folder.parts), default=0)
-    if length + _LONGEST_BELOW > limit:
-        yield f"the debug folder's path has {length:,} characters; names below it would pass the limit of {limit:,}"
-    elif longest > 255:
-        yield f"a folder name in the debug folder's path has {longest} characters; the limit is 255"
+    why = too_long(it.debug_folder)
+    if why is not None:
+        yield f"the debug folder: {why}"
 
 
 def little_space(it: Machine) -> Iterator[str]:

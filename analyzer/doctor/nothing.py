@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from analyzer.artifacts.trace_log import CacheEvent
+from analyzer.doctor.limits import too_long
 from analyzer.doctor.records import Cause
 from analyzer.doctor.scene import Scene
 from analyzer.errors import ArtifactError
@@ -14,17 +15,16 @@ from analyzer.locate import ARTIFACT_NAMES, is_run
 from analyzer.model import CacheState
 
 CAPTURE = "run `inductor-audit capture SCRIPT`: it sets the variables before torch is imported and brings cold caches"
-_TOO_LONG = (errno.ENAMETOOLONG, 206)
-"""206 is ERROR_FILENAME_EXCED_RANGE of Windows."""
 _ABOVE = 3
 """Folders above the argument whose neighbours are searched."""
 
 
 def path_too_long(scene: Scene) -> Iterator[str]:
-    """The system cannot even name the file."""
-    failure = scene.failure
-    if failure is not None and (failure.errno in _TOO_LONG or getattr(failure, "winerror", None) in _TOO_LONG):
-        yield f"the path has {len(str(scene.path)):,} characters, more than this system allows"
+    """The system cannot name the file, or torch could not have."""
+    impossible = scene.failure is not None and scene.failure.errno == errno.ENAMETOOLONG
+    why = too_long(scene.path)
+    if why is not None and (impossible or scene.error is not None):
+        yield why
     for text in _failures(scene):
         if "File name too long" in text:
             yield f"torch could not write its files: {_last_line(text)}"
@@ -41,7 +41,7 @@ def unreadable(scene: Scene) -> Iterator[str]:
     """A damaged archive or a file of another kind."""
     if isinstance(scene.error, ArtifactError) and not scene.traces:
         yield f"{scene.error.location}: {scene.error.message}"
-    elif scene.failure is not None and scene.failure.errno not in _TOO_LONG:
+    elif scene.failure is not None and scene.failure.errno != errno.ENAMETOOLONG:
         yield f"{scene.path}: {scene.failure.strerror or scene.failure}"
 
 

@@ -101,7 +101,9 @@ def _why_not_credited(whole: Ratio, verdict: Verdict | None, close: bool | None,
         return f"{verdict}: the ablation did not do what its name says"
     if close is False:
         return "the results differ from the baseline's"
-    low, high = band or (1.0, 1.0)
+    if band is None:
+        return "the noise is not known: the A/A control was not measured"
+    low, high = band
     if low <= whole.ratio <= high or whole.ci95[0] <= 1.0 <= whole.ci95[1]:
         return "no measurable effect"
     return None

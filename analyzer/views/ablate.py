@@ -117,7 +117,9 @@ def _per_graph(script: ScriptResult) -> Iterator[RenderableType]:
         table = _table("graph", "arm", "ratio [95 %]", "time")
         for arm in shown:
             for name, graph in arm.time.graphs.items() if arm.time else ():
-                table.add_row(Text(plain(name)), Text(plain(arm.spec.name)), _interval(graph), seconds_text(graph.median_s))
+                table.add_row(
+                    Text(plain(name)), Text(plain(arm.spec.name)), _interval(graph), seconds_text(graph.median_s)
+                )
         yield Text("")
         yield table
 

@@ -17,7 +17,9 @@ def banner_lines(graphs: Sequence[GraphFacts]) -> Iterator[Text]:
     if not records:
         return
     devices = sorted({record.device for record in records})
-    yield headed("No device: ", f"code for {listed(devices, full=True)}, generated without one; nothing ran", "bold yellow")
+    yield headed(
+        "No device: ", f"code for {listed(devices, full=True)}, generated without one; nothing ran", "bold yellow"
+    )
     notes = dict.fromkeys(note for record in records for note in record.support_notes)
     if notes:
         yield headed("Experimental: ", plain("; ".join(notes)), "bold yellow")
@@ -32,4 +34,6 @@ def choice_lines(record: Deviceless | None, full: bool) -> Iterator[Text]:
         found = [choice for choice in record.choices if choice.kind == kind] if record is not None else []
         told = [f"{choice.subject}: {choice.chosen}" for choice in found]
         question = QUESTIONS.get(kind, kind)
-        yield headed("Assumed: ", f"{plain(question)} ({counted(len(found), 'choice')}): {listed(told, 2, full)}", "yellow")
+        yield headed(
+            "Assumed: ", f"{plain(question)} ({counted(len(found), 'choice')}): {listed(told, 2, full)}", "yellow"
+        )

@@ -11,10 +11,13 @@ from rich.text import Text
 
 from analyzer.doctor.records import Diagnosis, Level, Report
 from analyzer.views.json import SCHEMA_VERSION
-from analyzer.views.text import counted, cut, headed, indented, mentioned, more, plain
+from analyzer.views.text import counted, cut, headed, indented, mentioned, more, plain, shortened
 
 SENTENCES = 3
 """Sentences per cause on the first screens; `--full` shows all."""
+
+LONGEST = 200
+"""Characters of a path or sentence; `--full` shows all."""
 
 _STYLES = {Level.PROBLEM: ("✗ ", "bold red"), Level.NOTE: ("! ", "bold yellow")}
 
@@ -28,7 +31,8 @@ class DoctorView:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         report = self.report
-        yield headed("Doctor: ", plain(report.subject))
+        subject = report.subject if self.full else shortened(report.subject, LONGEST)
+        yield headed("Doctor: ", plain(subject))
         if report.facts:
             yield indented(Text(plain(mentioned(report.facts)), style="dim", overflow="fold"))
         yield _verdict(report)
@@ -55,7 +59,7 @@ def _diagnosis_lines(diagnosis: Diagnosis, full: bool) -> Iterator[RenderableTyp
     yield headed(mark, Text(plain(diagnosis.cause), style="bold"), style)
     shown, left = cut(diagnosis.told, SENTENCES, full)
     for sentence in shown:
-        yield indented(Text(plain(sentence), overflow="fold"))
+        yield indented(Text(plain(sentence if full else shortened(sentence, LONGEST)), overflow="fold"))
     for line in more(left, "such case"):
         yield indented(line)
 

@@ -13,7 +13,19 @@ from analyzer.views.html.page import render
 from analyzer.views.html.plot import plot
 from analyzer.views.text import byte_text
 
-COLUMNS = ("arm", "verdict", "nodes", "groups", "calls", "loop nests", "moved", "compile", "ratio [95 %]", "time", "results")
+COLUMNS = (
+    "arm",
+    "verdict",
+    "nodes",
+    "groups",
+    "calls",
+    "loop nests",
+    "moved",
+    "compile",
+    "ratio [95 %]",
+    "time",
+    "results",
+)
 
 
 def ablate_page(result: LabResult) -> str:

@@ -118,15 +118,15 @@ class _Rows:
         for name, site in sorted(sites.items(), key=lambda pair: (pair[1].file, pair[1].line)):
             yield self._item(Layer.SOURCE, name, site.code or "", (NodeKind.SOURCE, name))
         for op in dict.fromkeys(op for fact in self._nodes if fact.node.source is None for op in fact.source_ops):
-            yield Item(len(self._items), Layer.SOURCE, op, "pre-grad op", Told("no source line is recorded for this op"))
+            yield Item(
+                len(self._items), Layer.SOURCE, op, "pre-grad op", Told("no source line is recorded for this op")
+            )
 
     def _fx_nodes(self) -> Iterator[Item]:
         for fact in self._nodes:
             note = fate_text(fact, self._by_name.get(fact.buffer or ""))
             key = (NodeKind.FX_NODE, fact.name)
-            yield self._item(
-                Layer.FX_NODE, fact.name, note, key, evidence=fact.evidence, quiet=fact.fate in _QUIET
-            )
+            yield self._item(Layer.FX_NODE, fact.name, note, key, evidence=fact.evidence, quiet=fact.fate in _QUIET)
 
     def _buffers(self) -> Iterator[Item]:
         for fact in self.facts.buffers:
@@ -200,4 +200,3 @@ def _kernel_note(fact: KernelFact) -> str:
     moved = f"reads {byte_text(fact.bytes_read)}, writes {byte_text(fact.bytes_written)}"
     guess = "matched by name only" if fact.evidence == Evidence.NAME else ""
     return mentioned([fact.backend, counted(fact.calls, "call"), nests, moved, guess])
-

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -109,7 +110,7 @@ def _wish(routed: Digraph, vertex: Vertex, x: Mapping[Vertex, float]) -> float:
 
 def _apart(row: Sequence[Vertex], wishes: Sequence[float]) -> list[float]:
     """The wishes, moved as little as a row without overlaps allows: pushed right, pushed left, and the mean of both."""
-    gaps = [(_width(one) + _width(other)) / 2 for one, other in zip(row, row[1:], strict=False)]
+    gaps = [(_width(one) + _width(other)) / 2 for one, other in pairwise(row)]
     right, left = list(wishes), list(wishes)
     for at, gap in enumerate(gaps):
         right[at + 1] = max(right[at + 1], right[at] + gap)

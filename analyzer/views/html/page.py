@@ -24,12 +24,16 @@ from analyzer.views.text import byte_text, counted, plain, shortened
 def render(template: str, **data: object) -> str:
     """The page that a template makes of its data."""
     style, script = _own("page.css"), _own("page.js")
-    return _environment().get_template(template).render(
-        style=Markup(style),  # noqa: S704 - our own file, no artifact's text
-        script=Markup(script),  # noqa: S704
-        policy=_policy(style, script),
-        version=_version(),
-        **data,
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            style=Markup(style),  # noqa: S704 - our own file, no artifact's text
+            script=Markup(script),  # noqa: S704
+            policy=_policy(style, script),
+            version=_version(),
+            **data,
+        )
     )
 
 
@@ -48,7 +52,8 @@ def code_text(text: str) -> str:
 
 def _policy(style: str, script: str) -> str:
     """Forbids everything but the page's own style and script, known by their hashes."""
-    return f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; base-uri 'none'; form-action 'none'"
+    allowed = f"style-src '{_hash(style)}'; script-src '{_hash(script)}'"
+    return f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
 
 
 def _hash(text: str) -> str:

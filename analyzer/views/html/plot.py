@@ -40,6 +40,8 @@ class Plot:
     band: tuple[float, float] | None
     ticks: tuple[tuple[float, str], ...]
     dots: tuple[Dot, ...]
+    label_x: int = LABELS - 10
+    value_x: int = LABELS + PLOT + 16
 
 
 def plot(script: ScriptResult) -> Plot | None:

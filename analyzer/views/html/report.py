@@ -18,7 +18,10 @@ from analyzer.views.html.picture import Picture, pictures
 from analyzer.views.reading import attribution_lines, reading_lines
 from analyzer.views.report import device_text, run_words
 from analyzer.views.settings import told_settings
-from analyzer.views.text import plain
+from analyzer.views.text import plain, shortened
+
+NAME, NOTE = 48, 140
+"""Characters of a row's name and of its note; the details have the whole."""
 
 CODE_BUDGET = 1_500_000
 """Characters of kernel code that a page carries; the kernels beyond name their place in the artifact only."""
@@ -33,7 +36,8 @@ def report_page(run: Run, graphs: Sequence[GraphFacts]) -> str:
         settings=told_settings(graphs),
         ablations=run.manifest.ablations if run.manifest is not None else (),
         graphs=list(_graphs(graphs)),
-        title=item_title,
+        title=lambda item: shortened(item_title(item), NAME),
+        note=lambda item: shortened(item.note, NOTE),
     )
 
 
@@ -88,7 +92,7 @@ def _codes(rows: LayeredGraph, budget: int) -> dict[int, str]:
     """The kernels' code by row, as far as the budget goes."""
     kept: dict[int, str] = {}
     for item in rows.items:
-        text = code_text(item.code) if item.code else ""
+        text = code_text(item.code.strip("\n")) if item.code else ""
         if text and len(text) <= budget:
             kept[item.number] = text
             budget -= len(text)
@@ -104,7 +108,7 @@ def _told(item: Item, folder: str) -> list[str]:
     """Whole name, sentence, reason, evidence, place; trailing ones that are empty are left off."""
     told = item.told
     evidence = str(item.evidence) if item.evidence != Evidence.NONE else ""
-    name = item.name if item_title(item) != item.name else ""
+    name = item.name if shortened(item_title(item), NAME) != item.name else ""
     parts = [name, told.text, str(told.why or ""), evidence, str(told.at or "").removeprefix(f"{folder}/")]
     while parts and not parts[-1]:
         parts.pop()

@@ -81,8 +81,12 @@ def _found_by_others(
 
 
 def after_import(plan: dict[str, str]) -> None:
-    """Watch for the modules of `plan` (module name → action); those already imported are served at once."""
-    pending = dict(plan)
-    for name in [name for name in pending if name in sys.modules]:
-        perform(pending.pop(name), sys.modules[name])
-    sys.meta_path.insert(0, _Waiting(pending))
+    """Watch for the modules of `plan` (module name → action); those already imported are served at once.
+
+    The finder comes first: serving one module may import another.
+    """
+    waiting = _Waiting(dict(plan))
+    sys.meta_path.insert(0, waiting)
+    for name in plan:
+        if name in waiting.plan and name in sys.modules:
+            perform(waiting.plan.pop(name), sys.modules[name])

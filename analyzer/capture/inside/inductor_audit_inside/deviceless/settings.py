@@ -9,7 +9,8 @@ from inductor_audit_inside.deviceless.patch import Patch
 
 def of_inductor(config: ModuleType, patch: Patch) -> None:
     """Nothing may be timed. Not `force_disable_caches`: it is part of a kernel's hash."""
-    config.benchmark_epilogue_fusion = False
+    renamed = hasattr(config, "benchmark_template_fusion")  # in torch 2.15
+    setattr(config, "benchmark_template_fusion" if renamed else "benchmark_epilogue_fusion", False)
     config.triton.autotune_at_compile_time = False
     patch.hits += 1
 

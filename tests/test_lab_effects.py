@@ -1,0 +1,194 @@
+"""From samples to effects: intervals, the noise band, what is credited, and factorial contrasts by hand."""
+
+from __future__ import annotations
+
+from itertools import chain, combinations
+from math import log
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from analyzer.lab.factorial import analyze_factorial, factorial_effects, interaction, main_effect, shapley_weights
+from analyzer.lab.records import ArmResult, ArmRun, ArmSamples, ArmSpec, Role, Status
+from analyzer.verdict import Verdict
+
+pytest.importorskip("scipy")
+
+from analyzer.lab.effects import arm_time, contrast, noise_band, ratio, whole_script
+
+BASE = ((1.0, 1.1, 0.9, 1.0, 1.0), (1.0, 1.0, 1.1, 0.9, 1.0))
+
+
+def times(factor: float, base: tuple[tuple[float, ...], ...] = BASE) -> tuple[tuple[float, ...], ...]:
+    return tuple(tuple(factor * value for value in session) for session in base)
+
+
+def samples(factor: float = 1.0, **graphs: float) -> ArmSamples:
+    return ArmSamples(
+        {name: times(factor * scale) for name, scale in (graphs or {"g": 1.0}).items()}, dict.fromkeys(graphs or "g", 1)
+    )
+
+
+def test_drift_that_arms_share_does_not_widen_the_interval():
+    """The machine gets four times slower; each round of the arm is exactly twice its baseline's."""
+    drifting = ((1.0, 1.5, 2.0, 3.0, 4.0),)
+    found = ratio(times(2.0, drifting), drifting)
+    assert (found.median_s, found.ratio) == (4.0, pytest.approx(2.0))
+    assert found.ci95 == (pytest.approx(2.0), pytest.approx(2.0))
+
+
+def test_processes_that_differ_widen_the_interval():
+    """Within each process there is no noise at all, but one is 4 % slower and one 4 % faster than its baseline."""
+    base = ((1.0,) * 5,) * 3
+    arm = ((1.04,) * 5, (1.0,) * 5, (0.96,) * 5)
+    found = ratio(arm, base)
+    assert found.ratio == pytest.approx(1.0)
+    assert found.ci95 == (pytest.approx(0.96), pytest.approx(1.04))
+
+
+def test_an_outlier_does_not_move_the_ratio():
+    arm = ((1.0, 1.0, 1.0, 90.0, 1.0, 1.0, 1.0),)
+    assert ratio(arm, ((1.0,) * 7,)).ratio == pytest.approx(1.0)
+
+
+def test_a_scripts_time_counts_each_graph_as_often_as_the_script_called_it():
+    found = whole_script(ArmSamples({"a": ((1.0, 2.0),), "b": ((10.0, 20.0),)}, {"a": 3, "b": 1}))
+    assert found == ((13.0, 26.0),)
+
+
+def test_the_noise_band_is_symmetric_and_takes_the_worst_control():
+    small = ratio(times(1.01), BASE)
+    large = ratio(times(0.9), BASE)
+    low, high = noise_band([small, large])
+    assert low == pytest.approx(0.9)
+    assert high == pytest.approx(1 / 0.9)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "close", "factor", "band", "why_not"),
+    [
+        (Verdict.EFFECTIVE, True, 1.5, (0.9, 1.1), None),
+        (Verdict.EFFECTIVE, None, 1.5, (0.9, 1.1), None),
+        (Verdict.EFFECTIVE, True, 1.05, (0.9, 1.1), "no measurable effect"),
+        (Verdict.EFFECTIVE, True, 1.5, None, "the noise is not known"),
+        (Verdict.EFFECTIVE, False, 1.5, (0.9, 1.1), "the results differ"),
+        (Verdict.INERT, True, 1.5, (0.9, 1.1), "INERT"),
+        (Verdict.PARTIAL, True, 1.5, (0.9, 1.1), "PARTIAL"),
+        (None, True, 1.5, (0.9, 1.1), "no ablation"),
+    ],
+)
+def test_only_an_effective_ablation_beyond_the_noise_is_credited(verdict, close, factor, band, why_not):
+    found = arm_time(samples(factor), samples(), verdict, close, band)
+    assert found.whole.ratio == pytest.approx(factor)
+    assert found.credited == (why_not is None)
+    assert why_not is None or why_not in (found.why_not or "")
+
+
+def test_ratios_per_graph():
+    found = arm_time(samples(1.0, a=2.0, b=1.0), samples(1.0, a=1.0, b=1.0), Verdict.EFFECTIVE, True, (0.9, 1.1))
+    assert {name: round(graph.ratio, 6) for name, graph in found.graphs.items()} == {"a": 2.0, "b": 1.0}
+    assert found.whole.ratio == pytest.approx(1.5)
+
+
+# ------------------------------------------------------------------------------------------------------------ factorial
+
+
+def subsets(names: tuple[str, ...]) -> list[frozenset[str]]:
+    return [frozenset(some) for some in chain.from_iterable(combinations(names, n) for n in range(len(names) + 1))]
+
+
+def experiment(**arms: float) -> dict[frozenset[str], tuple[tuple[float, ...], ...]]:
+    """Logs of times by ablated letters; `none` is the baseline."""
+    return {
+        frozenset(() if name == "none" else name): tuple(tuple(log(v) for v in s) for s in times(value))
+        for name, value in arms.items()
+    }
+
+
+def test_two_overlapping_optimizations():
+    """The paper's shape: each alone costs little, both together a lot. log(4) is shared log(2) and log(2)."""
+    found = factorial_effects(("a", "b"), experiment(none=1.0, a=1.0, b=1.0, ab=4.0))
+    effects = {(one.kind, one.of): one for one in found.effects}
+    assert found.total is not None
+    assert found.total.log_ratio == pytest.approx(log(4))
+    assert effects["shapley", ("a",)].log_ratio == pytest.approx(log(2))
+    assert effects["shapley", ("b",)].share == pytest.approx(0.5)
+    assert effects["interaction", ("a", "b")].log_ratio == pytest.approx(log(4))
+    assert "a 50 %, b 50 %" in found.text
+    assert "a and b overlap (×4.00)" in found.text
+    assert found.text.count(". ") == 1
+
+
+def test_independent_optimizations_do_not_interact():
+    found = factorial_effects(("a", "b"), experiment(none=1.0, a=2.0, b=3.0, ab=6.0))
+    effects = {(one.kind, one.of): one.log_ratio for one in found.effects}
+    assert effects["main", ("a",)] == pytest.approx(log(2))
+    assert effects["shapley", ("b",)] == pytest.approx(log(3))
+    assert effects["interaction", ("a", "b")] == pytest.approx(0.0, abs=1e-12)
+    assert "do not interact" in found.text
+
+
+def test_no_difference_at_all_is_not_shared_out():
+    found = factorial_effects(("a", "b"), experiment(none=1.0, a=1.0, b=1.0, ab=1.0))
+    assert "no measurable difference" in found.text
+
+
+NAMES = ("a", "b", "c")
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.floats(-5, 5), min_size=8, max_size=8))
+def test_shares_add_up_to_the_whole(values):
+    """The defining property of Shapley values, for any three-factor experiment."""
+    logs = dict(zip(subsets(NAMES), values, strict=True))
+    shares = sum(sum(weight * logs[arm] for arm, weight in shapley_weights(name, NAMES).items()) for name in NAMES)
+    assert shares == pytest.approx(logs[frozenset(NAMES)] - logs[frozenset()], abs=1e-9)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.floats(-5, 5), min_size=3, max_size=3))
+def test_effects_that_add_are_found_exactly(values):
+    """Without interaction a main effect and a share are the factor's own value, and pairs are nothing."""
+    own = dict(zip(NAMES, values, strict=True))
+    logs = {some: sum(own[name] for name in some) for some in subsets(NAMES)}
+    for weights, expected in [
+        *((main_effect(name, NAMES), own[name]) for name in NAMES),
+        *((shapley_weights(name, NAMES), own[name]) for name in NAMES),
+        *((interaction(pair, NAMES), 0.0) for pair in combinations(NAMES, 2)),
+    ]:
+        assert sum(weight * logs[arm] for arm, weight in weights.items()) == pytest.approx(expected, abs=1e-9)
+
+
+def arm(name: str, verdict: Verdict | None, *ablations: str) -> ArmResult:
+    role = Role.ABLATION if ablations else Role.BASELINE
+    return ArmResult(ArmRun(ArmSpec(name, role, ablations), Status.FINE, Path(name)), verdict)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "measured", "why_not"),
+    [
+        (Verdict.NO_OPPORTUNITY, True, None),
+        (Verdict.EFFECTIVE, False, "the arm a was not measured"),
+        (Verdict.INERT, True, "the arm a is INERT"),
+        (Verdict.UNDECIDED, True, "the arm a is UNDECIDED"),
+    ],
+)
+def test_an_arm_that_is_not_sound_leaves_no_effects(verdict, measured, why_not):
+    arms = [
+        arm("base", None),
+        arm("a", verdict, "a"),
+        arm("b", Verdict.EFFECTIVE, "b"),
+        arm("ab", Verdict.EFFECTIVE, "a", "b"),
+    ]
+    found = {one.spec.name: samples() for one in arms}
+    if not measured:
+        found["a"] = ArmSamples(failure="gone")
+    result = analyze_factorial(("a", "b"), arms, found, "base")
+    assert (result.why_not or "").startswith(why_not or "")
+    assert bool(result.effects) == (why_not is None)
+
+
+def test_a_contrast_of_equal_arms_is_zero():
+    assert contrast([BASE, BASE], [1.0, -1.0]) == (0.0, (0.0, 0.0))
