@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-
 from dataclasses import dataclass
 
 from analyzer.errors import CaptureError

@@ -56,13 +56,15 @@ def not_recomputed(_: GraphFacts, node: NodeFact) -> Verdict:
     """Computed in one place: in its own buffer, or in one loop body."""
     if node.fate == Fate.UNKNOWN:
         return _unknown(node)
-    places = (*((node.buffer,) if node.buffer and node.inlined_into else ()), *node.inlined_into)
-    return _kept(len(places) < 2, f"{node.name} is computed {len(places)} times: in {', '.join(places)}")
+    places = (*((node.buffer,) if node.buffer else ()), *node.inlined_into)
+    return _kept(len(places) < 2, f"{node.name} is computed in {' and in '.join(places) or 'no buffer'}")
 
 
 def attributed(_: GraphFacts, node: NodeFact) -> Verdict:
     """Its fate is known."""
-    return _kept(node.fate != Fate.UNKNOWN, f"{node.name}: {node.reason or 'its fate is not known'}")
+    if node.fate == Fate.UNKNOWN:
+        return Outcome.BROKEN, _unknown(node)[1]
+    return Outcome.KEPT, f"{node.name} is {_fate(node)}"
 
 
 def _fate(node: NodeFact) -> str:

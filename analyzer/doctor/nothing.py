@@ -121,6 +121,17 @@ def debug_set_late(scene: Scene) -> Iterator[str]:
         )
 
 
+def log_alone(scene: Scene) -> Iterator[str]:
+    """A trace log has every text that torch logs, and no IR dump."""
+    run = scene.run
+    if run is None or not scene.traces or run.cache_state in (CacheState.WARM, CacheState.MIXED):
+        return
+    here = [path for path in scene.files if path.name in ARTIFACT_NAMES]
+    failed = any(compile_.errors for compile_ in scene.compiles)
+    if run.graphs and not here and not failed and all(graph.pre is None and graph.post is None for graph in run.graphs):
+        yield f"only a trace log is here ({scene.traces[0].artifact.file}), and logs hold no IR dumps"
+
+
 def _ran_here(scene: Scene) -> bool:
     return any(is_run(part) for path in scene.files for part in path.parts) or bool(scene.traces)
 
@@ -163,6 +174,7 @@ NOTHING = (
     Cause("cache hit", cache_hit, CAPTURE),
     Cause("dumps switched off", untraced, "remove what sets trace.enabled to False in the program"),
     Cause("nothing compiled", nothing_compiled, "call the compiled function in the script, with backend inductor"),
+    Cause("log alone", log_alone, "name the torch_compile_debug folder that the log comes from, with its run_* folder"),
     Cause("debug switched on too late", debug_set_late, CAPTURE),
 )
 """In order of importance: the first that is found is what to mend."""

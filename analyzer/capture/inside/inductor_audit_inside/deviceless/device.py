@@ -30,7 +30,7 @@ def number() -> int:
 def memory_clock_khz() -> int:
     """From bandwidth and bus width: two transfers per cycle."""
     known = figures()
-    return round(known["memory_bandwidth_gbps"] * 8e6 / (2 * known["memory_bus_bits"]))
+    return round(float(known["memory_bandwidth_gbps"]) * 8e6 / (2 * int(known["memory_bus_bits"])))
 
 
 @functools.cache

@@ -25,7 +25,7 @@ Gradients = dict[int, Any]
 _ACCUMULATE = "torch::autograd::AccumulateGrad"
 
 
-def drive_in_python(graph: ModuleType, patch: Patch) -> None:
+def drive_in_python(graph: Any, patch: Patch) -> None:
     """Take over what touches CUDA; torch.autograd has a name of its own for the same function."""
     import torch
 

@@ -29,7 +29,7 @@ def _on_cpu() -> Any:
     def moved(value: Any) -> Any:
         return torch.device("cpu") if isinstance(value, torch.device) and value.type == "cuda" else value
 
-    class OnCpu(TorchDispatchMode):
+    class OnCpu(TorchDispatchMode):  # type: ignore[misc,unused-ignore]
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             moved_args, moved_kwargs = _pytree.tree_map(moved, (tuple(args), dict(kwargs or {})))
             return func(*moved_args, **moved_kwargs)

@@ -2,8 +2,8 @@
 
 c10 keeps a guard per type of device in an exported table of pointers (c10/core/impl/DeviceGuardImplInterface.h). torch
 itself puts one that does nothing into CUDA's place when the guard that is there counts no device
-(`ensureCUDADeviceGuardSet`, which FakeTensorMode calls); a build without CUDA has none there. So for the length of that one
-call there is a guard whose every method answers 0.
+(`ensureCUDADeviceGuardSet`, which FakeTensorMode calls); a build without CUDA has none there. So for the length of that
+one call there is a guard whose every method answers 0.
 """
 
 from __future__ import annotations

@@ -14,9 +14,9 @@ Release = tuple[int, int]
 class Patch:
     """An entry of the table.
 
-    `module`: installed when this module of torch or triton has been imported. `where`: `module of this package:function`,
-    called with the imported module and this entry. `since`, `before`: the torch versions it is for. `cpu_wheel`: only
-    for a torch that was built without CUDA. `codegen_only`: also for captures on a device that is there.
+    `module`: installed when this module of torch or triton has been imported. `where`: `module:function` of this
+    package, called with the imported module and this entry. `since`, `before`: the torch versions it is for.
+    `cpu_wheel`: only for a torch that was built without CUDA. `codegen_only`: also for captures on a device that is there.
     """
 
     name: str

@@ -70,7 +70,7 @@ def _binary(compiled: Any) -> Any:
 
 def _assembled(assembly: Path) -> dict[str, Any]:
     """What ptxas says of it; newer triton wheels bring a second one for newer targets."""
-    import triton
+    import triton  # type: ignore[import-not-found,unused-ignore]
 
     target = _TARGET.search(assembly.read_text(encoding="utf-8"))
     programs = sorted(Path(triton.__file__).parent.glob("backends/nvidia/bin/ptxas*"))
@@ -107,7 +107,7 @@ def main(run: str) -> None:
 
 def _without_static_launchers() -> None:
     """They would load the binary into the driver."""
-    import torch._inductor.config as config
+    from torch._inductor import config
 
     for name in ("use_static_triton_launcher", "use_static_cuda_launcher"):
         if hasattr(config, name):

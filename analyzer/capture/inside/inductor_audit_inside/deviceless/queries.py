@@ -84,7 +84,7 @@ def answer(torch: ModuleType, patch: Patch) -> None:
         patch.replace(torch._C, name, constant(value))
     if torch.version.cuda is None:
         torch.version.cuda = CUDA_VERSION
-    torch.Tensor.pin_memory = lambda self, *args: self  # type: ignore[method-assign]
+    torch.Tensor.pin_memory = lambda self, *args: self
 
 
 def answer_dynamo(interfaces: ModuleType, patch: Patch) -> None:

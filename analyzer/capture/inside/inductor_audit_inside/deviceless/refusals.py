@@ -14,8 +14,8 @@ _FAKE_KERNEL = "give it a fake kernel: torch.library.register_fake(NAME)"
 _ADVICE = {
     "UnsupportedOperatorException": _FAKE_KERNEL,
     "UnsupportedFakeTensorException": _FAKE_KERNEL,
-    "DynamicOutputShapeException": "its output's shape depends on values, which nobody computed: keep it out of eager code",
-    "DataDependentOutputException": "it reads a value, which nobody computed: keep it out of the captured part",
+    "DynamicOutputShapeException": "the shape of its output depends on values, which nobody computed: keep it out",
+    "DataDependentOutputException": "it reads a value, which nobody computed: keep it out",
 }
 _BY_MESSAGE = (
     ("NCCL", "torch.distributed", "NCCL needs devices: use one process, or the `fake` backend of torch.distributed"),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from types import ModuleType
+from typing import Any
 
 from inductor_audit_inside.deviceless.patch import Patch
 
 
-def of_inductor(config: ModuleType, patch: Patch) -> None:
+def of_inductor(config: Any, patch: Patch) -> None:
     """Nothing may be timed. Not `force_disable_caches`: it is part of a kernel's hash."""
     renamed = hasattr(config, "benchmark_template_fusion")  # in torch 2.15
     setattr(config, "benchmark_template_fusion" if renamed else "benchmark_epilogue_fusion", False)
@@ -15,7 +15,7 @@ def of_inductor(config: ModuleType, patch: Patch) -> None:
     patch.hits += 1
 
 
-def of_functorch(config: ModuleType, patch: Patch) -> None:
+def of_functorch(config: Any, patch: Patch) -> None:
     """Backward graphs are wanted whether or not backward runs."""
     if hasattr(config, "force_non_lazy_backward_lowering"):
         config.force_non_lazy_backward_lowering = True

@@ -1,8 +1,8 @@
 """Compilation that ends when the wrapper's code has been written: its kernels are not compiled.
 
-`GraphLowering` (torch/_inductor/graph.py) writes the code, copies it into the debug folder and imports it. Instead of the
-imported module it gets one whose `call` runs the post-grad graph through its FX interpreter: on real tensors with right
-results, on FakeTensors with right shapes.
+`GraphLowering` (torch/_inductor/graph.py) writes the code, copies it into the debug folder and imports it. Instead of
+the imported module it gets one whose `call` runs the post-grad graph through its FX interpreter: on real tensors with
+right results, on FakeTensors with right shapes.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _call(program: Any, arguments: list[Any]) -> Sequence[Any]:
 def _interpreter() -> Any:
     import torch
 
-    class CodegenOnly(torch.fx.Interpreter):
+    class CodegenOnly(torch.fx.Interpreter):  # type: ignore[misc,unused-ignore]
         """Runs ops as they are; the operator's name is told when one cannot run outside compiled code."""
 
         def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:

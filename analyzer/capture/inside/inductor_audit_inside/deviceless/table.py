@@ -25,8 +25,8 @@ TABLE = (
         "device queries of Dynamo",
         "torch._dynamo.device_interface",
         "queries:answer_dynamo",
-        "CudaInterface keeps the functions of torch.cuda that were there when it was defined; with debug output on, that "
-        "is while torch is being imported",
+        "CudaInterface keeps the functions of torch.cuda that were there when it was defined, which is while torch is "
+        "being imported",
     ),
     Patch(
         "device guard",

@@ -40,7 +40,7 @@ def _operation(candidate: Any) -> str:
     return f"{kind} {tuple(map(str, getattr(layout, 'size', ())))}".replace("'", "")
 
 
-def choose_padding(pad_mm: ModuleType, patch: Patch) -> None:
+def choose_padding(pad_mm: Any, patch: Patch) -> None:
     """Equal times for both: then Inductor does not pad. What it decides by rule stays its own decision."""
     name = "_should_pad" if hasattr(pad_mm, "_should_pad") else "should_pad_bench"
 
