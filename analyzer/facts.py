@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from analyzer.model import CompiledGraph, DumpNode, FxNode, Layout, Size, StrEnum
+from analyzer.model import CompiledGraph, DumpNode, FxNode, Layout, Size, SourceSite, StrEnum
 
 
 class Fate(StrEnum):
@@ -51,7 +51,8 @@ class NodeFact:
     """The fate of one post-grad FX node.
 
     `buffer` holds its value (None when nothing does); `inlined_into` are all buffers in whose loop bodies it is
-    computed without being their value: more than one means that it is recomputed. `source_ops` are pre-grad names.
+    computed without being their value: more than one means that it is recomputed. `source_ops` are pre-grad names,
+    `source` the line of the program: the node's own, else that of its pre-grad op.
     """
 
     node: FxNode
@@ -60,6 +61,7 @@ class NodeFact:
     inlined_into: tuple[str, ...] = ()
     kernels: tuple[str, ...] = ()
     source_ops: tuple[str, ...] = ()
+    source: SourceSite | None = None
     evidence: Evidence = Evidence.NONE
     reason: str | None = None
 

@@ -119,7 +119,7 @@ def _add_fx_node(graph: Graph, fact: NodeFact) -> None:
     node = fact.node
     attributes = {"target": node.target, "fate": str(fact.fate), "dtype": node.dtype, "evidence": str(fact.evidence)}
     key = _add(graph, NodeKind.FX_NODE, fact.name, fact, **attributes)
-    line = _add_source(graph, node.source) if node.source is not None else None
+    line = _add_source(graph, fact.source) if fact.source is not None else None
     ops = [_add(graph, NodeKind.PRE_OP, name, name) for name in fact.source_ops]
     for op in ops:
         _Edge(op, key, EdgeKind.CAME_FROM).put(graph)

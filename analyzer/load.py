@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from analyzer.artifacts import fx_graph
 from analyzer.artifacts import manifest as manifest_file
 from analyzer.artifacts import trace_log as trace_file
 from analyzer.artifacts.manifest import Manifest
@@ -19,7 +20,7 @@ from analyzer.errors import ArtifactError, UsageError
 from analyzer.launch import Process, newest_launch, pid_of, process_names, processes_of
 from analyzer.locate import Found, find, focus, process_of
 from analyzer.loose import load_loose, read_record, traced, with_stacks
-from analyzer.model import Artifact, ArtifactState, CompiledGraph, Problem, Run
+from analyzer.model import Artifact, ArtifactState, CompiledGraph, FxGraph, Problem, Run
 from analyzer.slots import SLOTS, Circumstances, Slot, missing_cause, overwritten
 from analyzer.tree import Folder, Tree, is_archive, open_tree, read_file, text_of
 
@@ -180,6 +181,7 @@ class _Loader:
             elif slot.field not in parts and (parsed := _recorded(slot, graph.trace)) is not None:
                 parts[slot.field], read[slot.file] = parsed, replace(parsed.artifact, file=slot.file)
         graph = replace(graph, **with_stacks(parts, graph.trace))
+        graph = replace(graph, pre_grad=_traced_program(graph))
         seen = self._circumstances(graph, folder, present, cache)
         artifacts = (read.get(slot.file) or _missing(slot, seen) for slot in SLOTS if _is_listed(slot, read, parts))
         return replace(graph, artifacts=tuple(artifacts), overwritten=overwritten(graph))
@@ -226,6 +228,16 @@ class _Loader:
 
     def _traces_of(self, folder: PurePosixPath) -> Iterator[TraceGraph]:
         return (graph for log in self._logs_of(folder) if (graph := log.graph_of_folder(self._name(folder))))
+
+
+def _traced_program(graph: CompiledGraph) -> FxGraph | None:
+    """The graph that Dynamo traced, where nodes have no source line of their own (the pattern matcher made them)."""
+    record = graph.trace.pre_grad if graph.trace is not None else None
+    nodes = graph.fx.nodes if graph.fx is not None else ()
+    if record is None or all(node.source for node in nodes if node.op == "call_function"):
+        return None
+    parsed: FxGraph = read_record(record, fx_graph.parse)
+    return parsed
 
 
 def _recorded(slot: Slot, trace: TraceGraph | None) -> Any:

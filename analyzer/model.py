@@ -471,7 +471,7 @@ class CompiledGraph:
     """One graph that Inductor compiled: a folder `model__0_forward_1.0`, or the same from a log. None: not there.
 
     `kind` is inference, forward, backward or unknown; `fx` is the post-grad graph (`fx_graph_transformed.py`),
-    `readable` the one handed to Inductor. `sidecar` is what our own capture recorded inside the compiler.
+    `readable` the one handed to Inductor, `pre_grad` the one that Dynamo traced (read where `fx` lacks source lines). `sidecar` is what our own capture recorded inside the compiler.
     `overwritten` names the subgraphs of control flow whose dumps took the place of their parent's. `process` tells the
     graphs of a launch with several processes apart (`rank 1`, `process 2`), which have equal names; else it is None.
     """
@@ -482,6 +482,7 @@ class CompiledGraph:
     artifacts: tuple[Artifact, ...] = ()
     fx: FxGraph | None = None
     readable: FxGraph | None = None
+    pre_grad: FxGraph | None = None
     pre: IrDump | None = None
     post: IrDump | None = None
     code: OutputCode | None = None

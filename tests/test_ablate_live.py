@@ -92,6 +92,16 @@ def test_an_arm_that_crashes_and_one_that_hangs_and_what_is_kept(tmp_path):
     assert said.count("kept from an earlier call") == 3
 
 
+@pytest.mark.parametrize(("engine", "needs"), [("slurm:local", "submitit"), ("dask", "distributed")])
+def test_other_engines_give_the_same_results(tmp_path, engine, needs):
+    pytest.importorskip(needs)
+    asked = ("--engine", engine, "--jobs=2", "--ablation=inlining", "--out=o", FAST, SIN_COS)
+    code, arms, _ = ablate(tmp_path, *asked)
+    assert code == 0
+    assert verdicts(arms) == {"inlining": ("EFFECTIVE", "fusion")}
+    assert (tmp_path / "o/inlining/manifest.json").is_file()
+
+
 def test_an_interruption_leaves_what_was_finished(tmp_path):
     command = [*CLI, "--out", "o", "--ablation", "inlining", FAST, SIN_COS]
     running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, stdout=subprocess.PIPE)

@@ -432,3 +432,14 @@ def test_bash_accepts_its_script(tmp_path: Path, capsys: pytest.CaptureFixture[s
     script = capsys.readouterr().out + "\ncomplete -p inductor-audit\n"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
     assert "inductor-audit" in done.stdout
+
+
+# ----------------------------------------------------------------------------------------------------------------- help
+
+
+@pytest.mark.parametrize("name", sorted(cli.cli.commands))
+def test_every_command_has_an_example_and_says_its_exit_codes(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([name, "--help"]) == 0
+    told = capsys.readouterr().out
+    assert f"inductor-audit {name}" in told.partition("Example")[2]
+    assert "Exit codes:" in told

@@ -38,7 +38,7 @@ Mutation = Callable[[bytes, bytes], bytes | None]
 """(a file's bytes, those of another file) → the damaged bytes, None for a file that is gone."""
 
 PROPERTY = settings(
-    max_examples=60,
+    max_examples=40,
     deadline=PATIENCE_MS,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )

@@ -65,7 +65,8 @@ class Aligner:
         for _ in range(_PASSES):
             before = len(self.owner)
             for leaf in self.leaves.values():
-                if not {leaf.name} & (self.owner.keys() | self.implements.keys() | set(self.hints.helpers)):
+                settled = (self.owner, self.implements, self.hints.helpers)
+                if not any(leaf.name in known for known in settled):
                     self._settle(leaf)
             if len(self.owner) == before:
                 return

@@ -92,6 +92,11 @@ class BodyFinder:
         return frozenset(self.owners.node.values())
 
     @cached_property
+    def holder(self) -> Mapping[str, str]:
+        """For each FX node that has a buffer the last one that holds its value."""
+        return {node: buffer for buffer, node in self.owners.node.items()}
+
+    @cached_property
     def readers(self) -> Mapping[str, list[str]]:
         """For each buffer those whose bodies load it."""
         found: defaultdict[str, list[str]] = defaultdict(list)
@@ -113,10 +118,10 @@ class BodyFinder:
         A buffer that a scatter writes to later holds that node's value: then what it loads tells nothing, and other
         buffers bound the search.
         """
-        values, others = self.known.values_of(leaf), self.owned - {node}
-        inside, reached = self.fx.cone(node, values or others)
+        values = self.known.values_of(leaf)
+        inside, reached = self.fx.cone(node, values or self.owned - {node})
         if values is not None and not values <= reached:
-            inside = self.fx.cone(node, others)[0]
+            inside = self.fx.cone(node, self.owned - {node})[0]
         parents = (self.fx.parent(self.fx.nodes[name]) for name in inside)
         lists = {parent.name for parent in parents if parent is not None and is_foreach(parent)}
         return self._calls_in(inside | lists)
@@ -171,10 +176,9 @@ class BodyFinder:
 
         A view with several readers: they, not the value, called for the buffer. A copy into an input: it did.
         """
-        holder = {node: buffer for buffer, node in self.owners.node.items()}
         for reader in cone:
             for base in self.fx.value_inputs[reader]:
-                buffer = holder.get(base, name)
+                buffer = self.holder.get(base, name)
                 leaf = self.leaves.get(buffer)
                 if leaf is not None and not leaf.is_extern and self._called_for_by(reader, base) and buffer != name:
                     yield buffer
@@ -187,9 +191,12 @@ class BodyFinder:
     def _of_copies(self) -> Iterator[tuple[str, Nodes]]:
         """Copies that Inductor makes for a library call: the call, and what its other arguments are computed from."""
         made_for = {leaf.name: self._only_call(leaf) for leaf in self.leaves.values() if not leaf.is_extern}
+        arguments: defaultdict[str | None, list[str]] = defaultdict(list)
+        for name, call in made_for.items():
+            arguments[call].append(name)
         for name, call in made_for.items():
             if call is not None and not self.leaves[name].computes and self._is_uncounted_copy(name, call):
-                args = (self.owners.node.get(other) for other, reader in made_for.items() if reader == call)
+                args = (self.owners.node.get(other) for other in arguments[call])
                 late = frozenset(arg for arg in args if arg is not None)
                 yield name, self._calls_in(self.fx.cone(call, self.owned - late - {call})[0])
 

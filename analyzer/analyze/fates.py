@@ -11,12 +11,13 @@ from analyzer.analyze.fx_index import FxIndex
 from analyzer.analyze.owners import Owners
 from analyzer.analyze.targets import is_compute, is_getitem, is_view
 from analyzer.facts import Evidence, Fate, NodeFact
-from analyzer.model import FxNode
+from analyzer.model import FxNode, SourceSite
 
 
 @dataclass(frozen=True)
 class Fates:
-    """Decides fates. `kernel_of` maps buffers to kernels, `source_ops` FX nodes to pre-grad names.
+    """Decides fates. `kernel_of` maps buffers to kernels, `source_ops` FX nodes to pre-grad names, `lines` those to
+    lines of the program.
 
     `doubts` are buffers whose owner or body is not known: while there are any, a node without a trace is unknown.
     `present` are the buffers of the dump: others were dead before it was written. `lost` says why the buffers
@@ -30,6 +31,7 @@ class Fates:
     source_ops: Mapping[str, tuple[str, ...]]
     doubts: tuple[str, ...]
     present: Collection[str]
+    lines: Mapping[str, SourceSite]
     lost: str | None = None
 
     def all(self) -> tuple[NodeFact, ...]:
@@ -58,9 +60,14 @@ class Fates:
             inlined_into=elsewhere,
             kernels=tuple(dict.fromkeys(self.kernel_of[b] for b in places if b in self.kernel_of)),
             source_ops=self.source_ops.get(node.name, ()),
+            source=node.source or self._traced_line(node.name),
             evidence=self._evidence(places) if fate in (Fate.REALIZED, Fate.INLINED) else Evidence.NONE,
             reason=reason,
         )
+
+    def _traced_line(self, name: str) -> SourceSite | None:
+        """The line of a pre-grad op: nodes of the pattern matcher have none of their own."""
+        return next((self.lines[op] for op in self.source_ops.get(name, ()) if op in self.lines), None)
 
     def _only_compute(self, buffer: str) -> str | None:
         """The one computing node of a helper's body."""
@@ -104,10 +111,15 @@ class Fates:
             f"may be the value of {', '.join(buffers)}: ambiguous with {', '.join(sorted(rivals - {node.name}))}",
         )
 
+    @cached_property
+    def implementing(self) -> frozenset[str]:
+        """The nodes that library calls stand for."""
+        return frozenset(self.owners.implements.values())
+
     def _selects_only(self, node: FxNode) -> bool:
         """A getitem on a view or on a library call picks one of several tensors that exist anyway."""
         parent = self.fx.parent(node)
-        return parent is None or is_view(parent) or parent.name in self.owners.implements.values()
+        return parent is None or is_view(parent) or parent.name in self.implementing
 
     def _traceless(self, node: FxNode) -> tuple[Fate, str | None]:
         if node.shape is None and not is_getitem(node) and not self.fx.items(node.name):

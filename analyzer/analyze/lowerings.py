@@ -97,7 +97,9 @@ _TABLE: Mapping[str, Expectation] = {
     "sum": Expectation(vocabulary=words("add reduction:sum")),
     "mean": Expectation(vocabulary=words("add mul reduction:sum")),
     "var_mean": Expectation(vocabulary=words("mul add sub maximum reduction:sum") | _WELFORD),
-    "var": Expectation(vocabulary=words("mul sub add maximum reduction:sum") | _WELFORD, any_of=words("sub") | _WELFORD),
+    "var": Expectation(
+        vocabulary=words("mul sub add maximum reduction:sum") | _WELFORD, any_of=words("sub") | _WELFORD
+    ),
     "clamp": Expectation(vocabulary=words("maximum minimum")),
     "fma": Expectation(vocabulary=words("add mul fma")),
 }

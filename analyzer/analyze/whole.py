@@ -185,9 +185,11 @@ class _Analysis:
 
     def _nodes(self) -> tuple[NodeFact, ...]:
         kernel_of = {name: launch.kernel for name, launch in self.launch_of.items() if launch.kernel}
+        traced = self.graph.pre_grad.nodes if self.graph.pre_grad else ()
+        lines = {node.name: node.source for node in traced if node.source is not None}
         doubts = tuple(n for n in self.leaves if n not in self.owners.node and not self.bodies.nodes.get(n))
         return Fates(
-            self.fx, self.owners, self.bodies, kernel_of, self.source_ops, doubts, self.leaves, self._lost()
+            self.fx, self.owners, self.bodies, kernel_of, self.source_ops, doubts, self.leaves, lines, self._lost()
         ).all()
 
     def _lost(self) -> str | None:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from analyzer.artifacts.trace_records import (
     POST_GRAD,
+    PRE_GRAD,
     CacheEvent,
     CompileKey,
     TraceCompile,
@@ -204,10 +205,11 @@ def _graphs(records: list[TraceRecord], indices: Mapping[int, int]) -> Iterator[
             if id(record) in indices:
                 groups.append({})
             groups[-1][record.name] = record
+    traced = next((record for name in PRE_GRAD for record in records if record.name == name), None)
     for place, group in enumerate(groups):
         first = next(iter(group.values()))
         aot_id = _aot_id(group)
-        yield TraceGraph(indices[id(first)], first.key, group, aot_id, _graph_kind(aot_id, records, place))
+        yield TraceGraph(indices[id(first)], first.key, group, aot_id, _graph_kind(aot_id, records, place), traced)
 
 
 def _aot_id(group: Mapping[str, TraceRecord]) -> str | None:

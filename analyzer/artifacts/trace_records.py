@@ -14,6 +14,9 @@ _FOLDER = re.compile(r".*?__(?P<aot_id>\d+_(?P<kind>inference|forward|backward))
 POST_GRAD = ("inductor_post_grad_graph", "after_post_grad_graph")
 """Names of the graph after post-grad passes; the second is that of torch 2.9."""
 
+PRE_GRAD = ("before_pre_grad_graph", "dynamo_output_graph")
+"""Names of the graph that Dynamo traced: its nodes have source lines, and provenance speaks of them."""
+
 
 class CacheEvent(StrEnum):
     """What the FX graph cache did in a compile, by its artifacts; `UNKNOWN` where it left none."""
@@ -76,7 +79,7 @@ class TraceGraph:
     """The records of one Inductor graph. Forward and backward share a compile key; each is a graph of its own.
 
     `index` counts graphs in the log; `aot_id` is `0_forward`, from the output code; `kind` is inference, forward,
-    backward or unknown.
+    backward or unknown; `pre_grad` is the traced graph of its compile.
     """
 
     index: int
@@ -84,6 +87,7 @@ class TraceGraph:
     records: Mapping[str, TraceRecord]
     aot_id: str | None = None
     kind: str = "unknown"
+    pre_grad: TraceRecord | None = None
 
     def text(self, *names: str) -> str | None:
         """The payload of the first of `names` that the graph has."""

@@ -46,7 +46,7 @@ def _graph_names(graphs: Sequence[GraphFacts]) -> str:
 
 def place_of(node: NodeFact) -> Location | None:
     """The line of the program that a node comes from."""
-    source = node.node.source
+    source = node.source
     return Location(source.file, source.line) if source is not None else None
 
 

@@ -47,7 +47,7 @@ def _means(text: str, fact: NodeFact) -> bool:
 
 
 def _comes_from(fact: NodeFact, file: str, line: int) -> bool:
-    source = fact.node.source
+    source = fact.source
     if source is None or source.line != line:
         return False
     path = source.file.replace("\\", "/")
@@ -68,7 +68,7 @@ def near_names(selector: Selector, graphs: Sequence[GraphFacts]) -> list[str]:
 
 def _near_lines(nodes: Sequence[NodeFact], file: str, line: int) -> list[str]:
     """Lines of the same file with ops on them, nearest first; lines of other files when it has none."""
-    found = {(site.file.replace("\\", "/"), site.line) for fact in nodes if (site := fact.node.source)}
+    found = {(site.file.replace("\\", "/"), site.line) for fact in nodes if (site := fact.source)}
     mine = {place for place in found if place[0].rpartition("/")[2] == file.rpartition("/")[2]} or found
     nearest = sorted(mine, key=lambda place: (abs(place[1] - line), place))[:3]
     return [f"{path.rpartition('/')[2]}:{number}" for path, number in nearest]

@@ -23,6 +23,8 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 Tick = Callable[[Any, Progress], None]
 _POLL_S = 0.3
+_MINUTES = 240
+"""Of a Slurm job, unless said otherwise: submitit's own limit of five is less than many captures take."""
 
 
 class Engine(Protocol):
@@ -108,7 +110,7 @@ class SlurmEngine:
             raise UsageError("submitit is not installed", "pip install 'inductor-audit[slurm]'") from error
         self._executor = submitit.AutoExecutor(folder=str(state / "submitit"), cluster=cluster)
         try:
-            self._executor.update_parameters(**{"name": "inductor-audit", **options})
+            self._executor.update_parameters(**{"name": "inductor-audit", "timeout_min": _MINUTES, **options})
         except (NameError, TypeError, ValueError, AssertionError) as error:
             raise UsageError(f"submitit does not take these options: {error}") from error
 

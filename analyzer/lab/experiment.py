@@ -32,6 +32,7 @@ from analyzer.lab.records import (
 from analyzer.lab.run import STATE_FOLDER, ArmTask, capture_arm, finished
 from analyzer.lab.same_code import other_code
 from analyzer.lab.timing import TimingTask, kept_samples, time_arms
+from analyzer.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +186,8 @@ def _controls(rows: Sequence[ArmResult], samples: Samples) -> dict[str, Ratio]:
     controls = {}
     for row in rows:
         arm, base = samples.get(row.spec.name), samples.get(row.spec.against or "")
-        if arm and base and arm.rounds and base.rounds and _same_code(row, rows):
+        may_be = row.verdict in (None, Verdict.INERT, Verdict.NO_OPPORTUNITY)
+        if may_be and arm and base and arm.rounds and base.rounds and _same_code(row, rows):
             controls[row.spec.name] = ratio(whole_script(arm), whole_script(base))
     return controls
 

@@ -103,7 +103,7 @@ def _artifact(artifact: Artifact) -> Document:
 
 
 def _fx_node(fact: NodeFact) -> Document:
-    source = fact.node.source
+    source = fact.source
     return {
         "name": fact.name,
         "target": fact.node.target,

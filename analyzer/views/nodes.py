@@ -68,7 +68,7 @@ class NodeTable:
         yield Text(plain(fact.name if self.full else shortened(fact.name, limit)))
         if wide:
             yield Text(plain(fact.node.target if self.full else shortened(fact.node.target)), style="dim")
-        yield Text(source_text(fact.node.source, file))
+        yield Text(source_text(fact.source, file))
         yield Text(fate_text(fact, buffer, self.full), style=_STYLES.get(fact.fate, ""))
         yield Text(listed(fact.kernels, most=2, full=self.full, limit=limit) or "-")
 
@@ -86,7 +86,7 @@ def _base(site: SourceSite) -> str:
 
 def _only_file(ops: Sequence[NodeFact]) -> str | None:
     """The long name of the one file that all ops come from."""
-    sites = [fact.node.source for fact in ops if fact.node.source is not None]
+    sites = [fact.source for fact in ops if fact.source is not None]
     if len({site.file for site in sites}) != 1 or len(_base(sites[0])) <= SHORT_FILE:
         return None
     return _base(sites[0])

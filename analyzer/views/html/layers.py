@@ -114,10 +114,10 @@ class _Rows:
 
     def _sources(self) -> Iterator[Item]:
         """Lines in the order of the program, then the pre-grad ops of nodes whose line nobody recorded."""
-        sites = {source_id(fact.node.source): fact.node.source for fact in self._nodes if fact.node.source is not None}
+        sites = {source_id(fact.source): fact.source for fact in self._nodes if fact.source is not None}
         for name, site in sorted(sites.items(), key=lambda pair: (pair[1].file, pair[1].line)):
             yield self._item(Layer.SOURCE, name, site.code or "", (NodeKind.SOURCE, name))
-        for op in dict.fromkeys(op for fact in self._nodes if fact.node.source is None for op in fact.source_ops):
+        for op in dict.fromkeys(op for fact in self._nodes if fact.source is None for op in fact.source_ops):
             yield Item(
                 len(self._items), Layer.SOURCE, op, "pre-grad op", Told("no source line is recorded for this op")
             )
@@ -165,7 +165,7 @@ class _Rows:
 
     def _node_edges(self, node: NodeFact) -> Iterator[tuple[_RowKey, _RowKey]]:
         key = (Layer.FX_NODE, node.name)
-        sources = [source_id(node.node.source)] if node.node.source is not None else node.source_ops
+        sources = [source_id(node.source)] if node.source is not None else node.source_ops
         yield from (((Layer.SOURCE, source), key) for source in sources)
         own = [node.buffer] if node.buffer is not None and node.fate == Fate.REALIZED else []
         buffers = [name for name in (*own, *node.inlined_into) if name in self._by_name]

@@ -1,32 +1,33 @@
-"""The ratios of an ablation table as a plot: a dot and its interval per arm, on a logarithmic scale."""
+"""The ratios of an ablation table as a plot: a dot and its interval per proven effect, on a logarithmic scale."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log
 
-from analyzer.lab.records import ArmResult, Interval, Role, ScriptResult
+from analyzer.lab.records import ArmResult, Interval, Ratio, Role, ScriptResult
+from analyzer.lab.tables import ratio_text
 from analyzer.views.text import plain, shortened
 
-LABELS, PLOT, VALUES = 190, 420, 180
+LABELS, PLOT, VALUES = 190, 420, 210
 ROW, TOP, BOTTOM = 30, 14, 40
 TICKS = (0.1, 0.2, 0.33, 0.5, 0.67, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 MOST_TICKS = 7
 
 
 @dataclass(frozen=True, slots=True)
-class Dot:
-    """One arm, in pixels; `credited` dots are filled, the others hollow: their ratio is no effect of the ablation."""
+class Row:
+    """One arm, in pixels. Without a proven effect there is no `span` (low, ratio, high), and `value` says so.
+
+    A control's dot is hollow: its ratio is noise.
+    """
 
     label: str
     value: str
-    x: float
-    low: float
-    high: float
     y: float
-    credited: bool
-    told: str
+    span: tuple[float, float, float] | None
+    hollow: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Plot:
     one: float
     band: tuple[float, float] | None
     ticks: tuple[tuple[float, str], ...]
-    dots: tuple[Dot, ...]
+    rows: tuple[Row, ...]
     label_x: int = LABELS - 10
     value_x: int = LABELS + PLOT + 16
 
@@ -49,12 +50,19 @@ def plot(script: ScriptResult) -> Plot | None:
     arms = [arm for arm in script.arms if arm.time is not None and arm.spec.against is not None]
     if not arms:
         return None
-    scale = _scale(arms, script.band)
-    dots = tuple(_dot(arm, scale, TOP + ROW * (row + 0.5)) for row, arm in enumerate(arms))
+    scale = _scale([ratio for arm in arms if (ratio := _shown(arm)) is not None], script.band)
+    rows = tuple(_row(arm, scale, TOP + ROW * (at + 0.5)) for at, arm in enumerate(arms))
     bottom = TOP + ROW * len(arms)
     band = (scale.x(script.band[0]), scale.x(script.band[1])) if script.band is not None else None
     ticks = tuple((scale.x(tick), f"{tick:g}×") for tick in scale.ticks())
-    return Plot(LABELS + PLOT + VALUES, bottom + BOTTOM, bottom, scale.x(1.0), band, ticks, dots)
+    return Plot(LABELS + PLOT + VALUES, bottom + BOTTOM, bottom, scale.x(1.0), band, ticks, rows)
+
+
+def _shown(arm: ArmResult) -> Ratio | None:
+    """The ratio of a credited arm or of a control; no other is an effect of anything."""
+    if arm.time is None or not (arm.time.credited or arm.spec.role is Role.CONTROL):
+        return None
+    return arm.time.whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,28 +80,16 @@ class _Scale:
         return inside[one % step :: step]
 
 
-def _scale(arms: Sequence[ArmResult], band: Interval | None) -> _Scale:
+def _scale(ratios: Sequence[Ratio], band: Interval | None) -> _Scale:
     """Room for every interval, the band and the baseline, in steps that keep small noise from filling the plot."""
-    logs = [log(ratio) for ratio in (1.0, *(band or ()), *_ends(arms)) if ratio > 0]
+    ends = [end for ratio in ratios for end in (*ratio.ci95, ratio.ratio)]
+    logs = [log(end) for end in (1.0, *(band or ()), *ends) if end > 0]
     step = log(1.1)
     return _Scale(floor(min(logs) / step - 0.2) * step, ceil(max(logs) / step + 0.2) * step)
 
 
-def _ends(arms: Sequence[ArmResult]) -> Iterator[float]:
-    for arm in arms:
-        if arm.time is not None:
-            yield from (*arm.time.whole.ci95, arm.time.whole.ratio)
-
-
-def _dot(arm: ArmResult, scale: _Scale, y: float) -> Dot:
-    time = arm.time
-    assert time is not None
-    whole = time.whole
-    low, high = whole.ci95
-    value = f"{whole.ratio:.3f} [{low:.3f}, {high:.3f}]"
-    verdict = f", {arm.verdict}" if arm.verdict is not None else ""
-    no_effect = f"; no effect: {time.why_not}" if time.why_not else ""
-    told = f"{arm.spec.name}{verdict}: {value}{no_effect}"
-    shown = value if time.credited or arm.spec.role is Role.CONTROL else "not credited"
-    label = plain(shortened(arm.spec.name, 24))
-    return Dot(label, shown, scale.x(whole.ratio), scale.x(low), scale.x(high), y, time.credited, told)
+def _row(arm: ArmResult, scale: _Scale, y: float) -> Row:
+    ratio = _shown(arm)
+    low, high = ratio.ci95 if ratio is not None else (0.0, 0.0)
+    span = (scale.x(low), scale.x(ratio.ratio), scale.x(high)) if ratio is not None else None
+    return Row(plain(shortened(arm.spec.name, 24)), ratio_text(arm), y, span, arm.spec.role is Role.CONTROL)

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from analyzer.facts import Evidence, GraphFacts
 from analyzer.model import Run
+from analyzer.views.deviceless import banner_lines, choice_lines
 from analyzer.views.html.layers import TITLES, Item, Layer, LayeredGraph, item_title, layered, row_numbers
 from analyzer.views.html.page import code_text, embedded, render
 from analyzer.views.html.picture import Picture, pictures
@@ -33,6 +34,7 @@ def report_page(run: Run, graphs: Sequence[GraphFacts]) -> str:
         "report.html.j2",
         run=run,
         words=run_words(run, graphs),
+        banner=_lines(banner_lines(graphs)),
         settings=told_settings(graphs),
         ablations=run.manifest.ablations if run.manifest is not None else (),
         graphs=list(_graphs(graphs)),
@@ -83,7 +85,7 @@ def _graphs(graphs: Sequence[GraphFacts]) -> Iterator[GraphPage]:
             pictures(facts),
             row_numbers(rows, Layer.GROUP),
             _lines(attribution_lines(facts, full=True)),
-            _lines(reading_lines(facts, full=True)),
+            [*_lines(choice_lines(facts.graph.deviceless, full=True)), *_lines(reading_lines(facts, full=True))],
             embedded(_data(rows, code, facts.graph.path)),
         )
 

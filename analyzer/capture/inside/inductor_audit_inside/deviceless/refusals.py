@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Any
 
+from inductor_audit_inside.deviceless.patch import Patch
+
 REFUSALS: list[dict[str, str]] = []
 """`operator` and `advice` of what ended the program, for the record of the process."""
 
@@ -21,10 +23,27 @@ _BY_MESSAGE = (
     ("NCCL", "torch.distributed", "NCCL needs devices: use one process, or the `fake` backend of torch.distributed"),
     ("data pointer", "a CUDA extension", f"it reads memory that is not there; {_FAKE_KERNEL}"),
     ("Torch not compiled with CUDA", "torch.cuda", "this wheel has no CUDA: use a CUDA wheel of torch 2.14 or newer"),
+    ("CUDA error", "a function of the CUDA runtime", "keep what needs the driver out of the captured part"),
+    ("dummy base class", "torch.cuda", "keep what needs the driver out of the captured part"),
     ("there is no device here", "triton", "the program launches a kernel outside torch.compile"),
     ("NVIDIA driver", "torch.cuda", "this function of torch.cuda needs a device: keep it out of the captured part"),
     ("Cannot get CUDA generator", "torch.Generator", "make the generator on the CPU, or leave it to torch.manual_seed"),
 )
+
+
+def refuse_nccl(distributed: Any, patch: Patch) -> None:
+    """An error in Python instead of an abort in C++."""
+
+    class Refused:
+        """Stands in for the process group and for its options, whichever is asked for first."""
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            patch.hits += 1
+            raise RuntimeError("NCCL finds no device")
+
+    for name in ("ProcessGroupNCCL", "ProcessGroupNCCL2", "ProcessGroupNCCLLazy"):
+        if hasattr(distributed, name):
+            setattr(distributed, name, type(name, (Refused,), {"Options": Refused}))
 
 
 def explain_at_exit() -> None:

@@ -148,6 +148,12 @@ TABLE = (
         "whether padding pays is found by timing both",
     ),
     Patch(
+        "NCCL",
+        "torch.distributed.distributed_c10d",
+        "refusals:refuse_nccl",
+        "a process group of NCCL ends the process when it finds no device",
+    ),
+    Patch(
         "CUDA graphs",
         "torch._inductor.output_code",
         "stop:without_cuda_graphs",
