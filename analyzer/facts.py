@@ -52,7 +52,7 @@ class NodeFact:
 
     `buffer` holds its value (None when nothing does); `inlined_into` are all buffers in whose loop bodies it is
     computed without being their value: more than one means that it is recomputed. `source_ops` are pre-grad names,
-    `source` the line of the program: the node's own, else that of its pre-grad op.
+    `traced_line` is where they are in the program.
     """
 
     node: FxNode
@@ -61,7 +61,7 @@ class NodeFact:
     inlined_into: tuple[str, ...] = ()
     kernels: tuple[str, ...] = ()
     source_ops: tuple[str, ...] = ()
-    source: SourceSite | None = None
+    traced_line: SourceSite | None = None
     evidence: Evidence = Evidence.NONE
     reason: str | None = None
 
@@ -69,6 +69,11 @@ class NodeFact:
     def name(self) -> str:
         """The FX node's name."""
         return self.node.name
+
+    @property
+    def source(self) -> SourceSite | None:
+        """The line of the program that it comes from: its own, else that of its pre-grad op."""
+        return self.node.source or self.traced_line
 
 
 @dataclass(frozen=True, slots=True)

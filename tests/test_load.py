@@ -356,3 +356,27 @@ def test_a_damaged_sidecar_costs_only_itself(tmp_path: Path) -> None:
     (artifact,) = (one for one in graph.artifacts if one.file == "inductor_audit.json")
     assert artifact.state == ArtifactState.UNSUPPORTED
     assert artifact.problems[0].location.line == 1
+
+
+# ----------------------------------------------------------------------------------------------------------- fixtures
+
+
+def test_there_is_a_real_run_of_every_torch_and_device() -> None:
+    """Read in full: no line is lost, nothing is unknown; only what that torch does not write is missing."""
+    versions: dict[str, set[str]] = {}
+    for path in sorted(RUNS.glob("*/*")):
+        run = load_run(path)
+        assert run.graphs, path
+        versions.setdefault(path.parent.name.partition("-")[0], set()).add(
+            ".".join((run.torch_version or "").split(".")[:2])
+        )
+        for artifact in (artifact for graph in run.graphs for artifact in graph.artifacts):
+            assert artifact.unparsed_lines == 0, (path, artifact)
+            assert artifact.state in ("parsed", "empty") or artifact.cause, (path, artifact)
+    assert versions == {"cpu": {"2.5", "2.9", "2.13", "2.15"}, "cuda": {"2.9", "2.14"}}
+
+
+def test_every_run_has_its_program() -> None:
+    source = (RUNS.parent / "programs/runs.py").read_text()
+    folders = {path.name for path in RUNS.glob("cpu-*/*")} - {"cache_warm"}
+    assert {name for name in folders if f"\ndef {name}():" not in source} == set()

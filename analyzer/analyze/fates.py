@@ -60,13 +60,13 @@ class Fates:
             inlined_into=elsewhere,
             kernels=tuple(dict.fromkeys(self.kernel_of[b] for b in places if b in self.kernel_of)),
             source_ops=self.source_ops.get(node.name, ()),
-            source=node.source or self._traced_line(node.name),
+            traced_line=self._traced_line(node.name),
             evidence=self._evidence(places) if fate in (Fate.REALIZED, Fate.INLINED) else Evidence.NONE,
             reason=reason,
         )
 
     def _traced_line(self, name: str) -> SourceSite | None:
-        """The line of a pre-grad op: nodes of the pattern matcher have none of their own."""
+        """The line of a pre-grad op; nodes of the pattern matcher have none of their own."""
         return next((self.lines[op] for op in self.source_ops.get(name, ()) if op in self.lines), None)
 
     def _only_compute(self, buffer: str) -> str | None:

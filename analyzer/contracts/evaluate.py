@@ -34,13 +34,13 @@ def check(
     What a run lacks never raises: such a contract is UNDECIDED, with the reason.
     """
     graphs = tuple(facts if facts is not None else (analyze(graph) for graph in run.graphs))
-    scope = Scope(run, graphs, tuple(traces))
+    scope = Scope.of(run, graphs, traces)
     return ContractReport(tuple(_judged(contract, scope) for contract in contracts))
 
 
 def _judged(contract: Contract, scope: Scope) -> ContractResult:
     graphs = tuple(facts for facts in scope.graphs if fnmatchcase(facts.graph.name, contract.graph))
-    narrow = Scope(scope.run, graphs, scope.traces)
+    narrow = scope.narrowed(graphs)
     empty = None if graphs else _no_graph(contract, scope)
     return ContractResult(contract, tuple(_clause(clause, narrow, empty) for clause in contract.clauses))
 

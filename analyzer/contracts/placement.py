@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from analyzer.contracts.records import Clause, Judgement, Outcome, Selector
+from analyzer.contracts.records import Clause, Judgement, Outcome
 from analyzer.contracts.scope import Scope, told
-from analyzer.contracts.selectors import selected
 from analyzer.facts import Fate, GraphFacts, NodeFact, Storage
 
 Verdict = tuple[Outcome, str]
@@ -111,16 +110,12 @@ def placed(facts: GraphFacts, node: NodeFact) -> Placed:
 def fused(clause: Clause, scope: Scope) -> Iterator[Judgement]:
     """There is one group that computes all items, in every graph that has all of them."""
     yield from scope.unknown(clause.items)
-    found = [(facts, _items(facts, clause.items)) for facts in scope.graphs]
+    found = [(facts, [scope.selected(item, facts) for item in clause.items]) for facts in scope.graphs]
     whole = [(facts, items) for facts, items in found if all(items)]
     for facts, items in whole:
         yield _judge_fused(facts, [node for nodes in items for node in nodes])
     if not whole and not any(True for _ in scope.unknown(clause.items)):
         yield Judgement(Outcome.UNDECIDED, "no graph has all of these items", place=clause.location)
-
-
-def _items(facts: GraphFacts, selectors: Sequence[Selector]) -> list[tuple[NodeFact, ...]]:
-    return [selected(selector, facts) for selector in selectors]
 
 
 def _judge_fused(facts: GraphFacts, nodes: Sequence[NodeFact]) -> Judgement:
@@ -146,7 +141,7 @@ def apart(clause: Clause, scope: Scope) -> Iterator[Judgement]:
     """No group computes two of the items, in every graph that has more than one of them."""
     yield from scope.unknown(clause.items)
     for facts in scope.graphs:
-        nodes = dict.fromkeys(node for nodes in _items(facts, clause.items) for node in nodes)
+        nodes = dict.fromkeys(node for item in clause.items for node in scope.selected(item, facts))
         items = [placed(facts, node) for node in nodes if node.fate not in _NO_COMPUTATION]
         for number, one in enumerate(items):
             yield from (_judge_apart(facts, one, other) for other in items[:number])

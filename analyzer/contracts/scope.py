@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from analyzer.artifacts.trace_log import TraceLog
 from analyzer.contracts.records import Judgement, Outcome, Selector
-from analyzer.contracts.selectors import candidates, near_names, selected
+from analyzer.contracts.selectors import Nodes, candidates, near_names
 from analyzer.facts import GraphFacts, NodeFact
 from analyzer.model import ArtifactState, Location, Run
 
@@ -18,11 +18,25 @@ class Scope:
 
     run: Run
     graphs: tuple[GraphFacts, ...]
-    traces: tuple[TraceLog, ...] = ()
+    traces: tuple[TraceLog, ...]
+    lookup: Mapping[int, Nodes]
+
+    @classmethod
+    def of(cls, run: Run, graphs: Sequence[GraphFacts], traces: Sequence[TraceLog]) -> Scope:
+        """All graphs of a run."""
+        return cls(run, tuple(graphs), tuple(traces), {id(facts): Nodes(facts) for facts in graphs})
+
+    def narrowed(self, graphs: Sequence[GraphFacts]) -> Scope:
+        """Some of the graphs."""
+        return replace(self, graphs=tuple(graphs))
+
+    def selected(self, selector: Selector, facts: GraphFacts) -> tuple[NodeFact, ...]:
+        """The nodes that a selector means in one of the graphs."""
+        return self.lookup[id(facts)].selected(selector)
 
     def nodes(self, selector: Selector) -> Iterator[tuple[GraphFacts, NodeFact]]:
         """The nodes that a selector means, with their graph."""
-        return ((facts, node) for facts in self.graphs for node in selected(selector, facts))
+        return ((facts, node) for facts in self.graphs for node in self.selected(selector, facts))
 
     def unknown(self, selectors: Sequence[Selector]) -> Iterator[Judgement]:
         """Every selector that means nothing in any of the graphs, at its place in the contract file."""

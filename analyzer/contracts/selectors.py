@@ -22,12 +22,24 @@ from analyzer.contracts.records import Selector
 from analyzer.facts import Fate, GraphFacts, NodeFact
 
 _LINE = re.compile(r"(?P<file>.+):(?P<line>\d{1,9})")
+_PATTERN = re.compile(r"[*?\[.:]")
 
 
-def selected(selector: Selector, facts: GraphFacts) -> tuple[NodeFact, ...]:
-    """The nodes that a selector means in one graph, in the graph's order; none is a possible answer."""
-    found = tuple(fact for fact in candidates(facts) if _means(selector.text, fact))
-    return tuple(fact for fact in found if fact.fate not in (Fate.VIEW, Fate.FOLDED)) or found
+class Nodes:
+    """The nodes of one graph that selectors can mean; a contract file may name thousands."""
+
+    def __init__(self, facts: GraphFacts) -> None:
+        self._all = tuple(candidates(facts))
+        self._by_name = {fact.name: fact for fact in self._all}
+
+    def selected(self, selector: Selector) -> tuple[NodeFact, ...]:
+        """The nodes that a selector means, in the graph's order; none is a possible answer."""
+        if selector.text in self._by_name:
+            return (self._by_name[selector.text],)
+        if not _PATTERN.search(selector.text):
+            return ()
+        found = tuple(fact for fact in self._all if _means(selector.text, fact))
+        return tuple(fact for fact in found if fact.fate not in (Fate.VIEW, Fate.FOLDED)) or found
 
 
 def candidates(facts: GraphFacts) -> Iterator[NodeFact]:
