@@ -735,6 +735,8 @@ def main(arguments: list[str] | None = None) -> int:
         _tell(error)
         return FAILED
     finally:
+        if arguments is None:
+            gc.freeze()  # nor is there anything for the interpreter to search at its end
         if collects:
             gc.enable()
     return code if isinstance(code, int) else FINE

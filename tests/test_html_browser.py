@@ -22,7 +22,10 @@ from analyzer.verdict import AuditResult, GraphAudit, Rung, RungName, Verdict
 from analyzer.views.html.audit import audit_page
 from analyzer.views.html.report import report_page
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+selenium = pytest.importorskip("selenium.webdriver", reason="no selenium: pip install selenium")
+Keys = selenium.Keys
+
+pytestmark = pytest.mark.browser
 
 MLP = Path(__file__).parent.parent / "fixtures/runs/cpu-2.13/c11_mlp_train"
 DESKTOP, PHONE = (1280, 900), (390, 844)
@@ -77,13 +80,12 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     service = shutil.which("chromedriver")
     if browser is None or service is None:
         pytest.skip("no browser: install chromium and chromium-driver")
-    webdriver = pytest.importorskip("selenium.webdriver", reason="no selenium: pip install selenium")
-    options = webdriver.ChromeOptions()
+    options = selenium.ChromeOptions()
     options.binary_location = browser
     for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    started = webdriver.Chrome(options=options, service=webdriver.ChromeService(service))
+    started = selenium.Chrome(options=options, service=selenium.ChromeService(service))
     yield started
     started.quit()
 
@@ -112,10 +114,8 @@ class Browser:
 
     def row(self, name: str, kind: str) -> Any:
         """The row of a name, in the graph that is shown."""
-        xpath = f"//section[@class='graph' and not(@hidden) or contains(@class, 'pinned')]//section[@data-kind='{kind}']//li"
-        return next(
-            row for row in self.driver.find_elements("xpath", xpath) if row.text.split("\n")[0].lstrip("●▶ ") == name
-        )
+        rows = self.driver.find_elements("css selector", f".graph:not([hidden]) [data-kind='{kind}'] li")
+        return next(row for row in rows if row.find_element("tag name", "b").text == name)
 
     def lit(self) -> set[str]:
         return set(self.run(LIT))
@@ -162,10 +162,8 @@ def test_clicking_an_op_lights_its_path_up_to_the_kernel(browser: Browser, sin_c
 
 
 def test_pointing_lights_up_until_something_is_pinned(browser: Browser, sin_cos_page: str) -> None:
-    from selenium.webdriver import ActionChains
-
     browser.open(sin_cos_page)
-    point = ActionChains(browser.driver)
+    point = selenium.ActionChains(browser.driver)
     point.move_to_element(browser.row("cos", "FX node")).perform()
     assert browser.lit() == PATH
     browser.row("sin", "FX node").click()
@@ -176,8 +174,6 @@ def test_pointing_lights_up_until_something_is_pinned(browser: Browser, sin_cos_
 
 
 def test_all_of_it_can_be_done_with_the_keyboard(browser: Browser, sin_cos_page: str) -> None:
-    from selenium.webdriver.common.keys import Keys
-
     browser.open(sin_cos_page)
     browser.press("/")
     browser.driver.switch_to.active_element.send_keys("aten.cos")
@@ -197,8 +193,6 @@ def test_all_of_it_can_be_done_with_the_keyboard(browser: Browser, sin_cos_page:
 
 
 def test_tab_stops_once_per_column(browser: Browser, mlp_page: str) -> None:
-    from selenium.webdriver.common.keys import Keys
-
     browser.open(mlp_page)
     browser.run("document.querySelector('.graph .only').focus()")
     columns = []
@@ -220,10 +214,8 @@ def test_a_box_of_the_picture_pins_its_group(browser: Browser, mlp_page: str) ->
 
 
 def test_another_graph_can_be_chosen(browser: Browser, mlp_page: str) -> None:
-    from selenium.webdriver.support.select import Select
-
     browser.open(mlp_page)
-    Select(browser.driver.find_element("id", "graph")).select_by_index(1)
+    browser.driver.find_element("css selector", "#graph option:nth-child(2)").click()
     shown = browser.run("return [...document.querySelectorAll('.graph')].map(section => section.checkVisibility())")
     assert shown == [False, True]
     browser.driver.find_element("css selector", "#g1 [data-kind=kernel] li").click()
@@ -339,19 +331,25 @@ def large() -> GraphFacts:
     return GraphFacts(graph, tuple(nodes), tuple(buffers), (), tuple(groups), tuple(kernels))
 
 
+def slowest_answer(browser: Browser, page: str) -> float:
+    """Seconds to open the page and answer a click, or to search it: the longer of the two."""
+    browser.open(page)
+    started = time.monotonic()
+    browser.driver.refresh()
+    browser.driver.find_element("css selector", "[data-kind=kernel] li").click()
+    lit = len(browser.run(LIT))
+    opened = time.monotonic()
+    browser.driver.find_element("css selector", ".find").send_keys("node_65")
+    found = browser.driver.find_element("css selector", ".found").text
+    answered = time.monotonic()
+    # Of each layer one group, its 2 buffers and their 7 nodes, from 6 lines; and the kernel itself.
+    assert (lit, found) == (48 * (1 + 2 + 7) + 6 + 1, "48 found")
+    return max(opened - started, answered - opened)
+
+
 def test_a_model_of_48_layers_opens_and_answers_at_once(browser: Browser) -> None:
     facts = large()
     page = report_page(Run("large", (facts.graph,)), [facts])
     assert len(page.encode()) < 5_000_000
-    browser.open("<p>warm")
-    started = time.monotonic()
-    browser.open(page).driver.find_element("css selector", "[data-kind=kernel] li").click()
-    opened = time.monotonic()
-    assert len(browser.run(LIT)) > 300
-    browser.driver.find_element("css selector", ".find").send_keys("node_65")
-    browser.run("document.body.offsetHeight")
-    answered = time.monotonic()
-    assert browser.driver.find_element("css selector", ".found").text == "48 found"
-    # Two seconds are promised; a busy machine that runs other tests beside this one gets some more.
-    assert opened - started < 6
-    assert answered - opened < 6
+    tries = (slowest_answer(browser, page) for _ in range(5))  # other tests may be running beside this one
+    assert any(seconds < 2 for seconds in tries)

@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analyzer.lab.factorial import analyze_factorial, factorial_effects, interaction, main_effect, shapley_weights
-from analyzer.lab.records import ArmResult, ArmRun, ArmSamples, ArmSpec, Role, Status
+from analyzer.lab.records import ArmResult, ArmRun, ArmSamples, ArmSpec, Role, Script, Status
 from analyzer.verdict import Verdict
 
 pytest.importorskip("scipy")
 
+from analyzer.lab.conclusions import conclude
 from analyzer.lab.effects import arm_time, contrast, noise_band, ratio, whole_script
 
 BASE = ((1.0, 1.1, 0.9, 1.0, 1.0), (1.0, 1.0, 1.1, 0.9, 1.0))
@@ -86,6 +87,40 @@ def test_only_an_effective_ablation_beyond_the_noise_is_credited(verdict, close,
     assert why_not is None or why_not in (found.why_not or "")
 
 
+def test_arms_of_another_baseline_do_not_widen_the_noise(monkeypatch):
+    """A baseline whose process is disturbed (autotuning, say) hides effects among its own arms only."""
+    monkeypatch.setattr("analyzer.lab.conclusions.other_code", lambda *_: None)
+
+    def row(name: str, role: Role, against: str | None, verdict: Verdict | None = None) -> ArmResult:
+        return ArmResult(ArmRun(ArmSpec(name, role, (), (), against), Status.FINE, Path(name)), verdict)
+
+    rows = [
+        row("plain", Role.BASELINE, None),
+        row("control", Role.CONTROL, "plain"),
+        row("tuned", Role.BASELINE, None),
+        row("fusion", Role.ABLATION, "plain", Verdict.EFFECTIVE),
+        row("freezing", Role.ABLATION, "tuned", Verdict.EFFECTIVE),
+        row("templates", Role.ABLATION, "tuned", Verdict.NO_OPPORTUNITY),
+    ]
+    factors = {"plain": 1.0, "control": 1.01, "tuned": 1.0, "fusion": 1.2, "freezing": 1.2, "templates": 0.7}
+    found = conclude(Script("s.py"), rows, {name: samples(factor) for name, factor in factors.items()})
+    assert found.controls == ("control",)
+    assert found.band == (pytest.approx(1 / 1.01), pytest.approx(1.01))
+    credited = {one.spec.name: one.time.why_not for one in found.arms if one.time and one.spec.role is Role.ABLATION}
+    assert credited["fusion"] is None
+    assert credited["freezing"] == "no measurable effect"
+
+
+def test_an_arm_that_was_not_measured_says_why():
+    rows = [
+        ArmResult(ArmRun(ArmSpec("plain", Role.BASELINE), Status.FINE, Path("plain"))),
+        ArmResult(ArmRun(ArmSpec("control", Role.CONTROL, (), (), "plain"), Status.FINE, Path("control"))),
+    ]
+    found = conclude(Script("s.py"), rows, {"plain": samples(), "control": ArmSamples(failure="the process is gone")})
+    assert (found.arms[1].time, found.arms[1].untimed, found.band) == (None, "the process is gone", None)
+    assert conclude(Script("s.py"), rows, None).arms == tuple(rows)
+
+
 def test_ratios_per_graph():
     found = arm_time(samples(1.0, a=2.0, b=1.0), samples(1.0, a=1.0, b=1.0), Verdict.EFFECTIVE, True, (0.9, 1.1))
     assert {name: round(graph.ratio, 6) for name, graph in found.graphs.items()} == {"a": 2.0, "b": 1.0}
@@ -117,7 +152,7 @@ def test_two_overlapping_optimizations():
     assert effects["shapley", ("b",)].share == pytest.approx(0.5)
     assert effects["interaction", ("a", "b")].log_ratio == pytest.approx(log(4))
     assert "a 50 %, b 50 %" in found.text
-    assert "a and b overlap (×4.00)" in found.text
+    assert "a and b overlap: off together they take ×4.00 of what" in found.text
     assert found.text.count(". ") == 1
 
 
@@ -128,6 +163,12 @@ def test_independent_optimizations_do_not_interact():
     assert effects["shapley", ("b",)] == pytest.approx(log(3))
     assert effects["interaction", ("a", "b")] == pytest.approx(0.0, abs=1e-12)
     assert "do not interact" in found.text
+
+
+def test_a_difference_within_the_noise_is_not_shared_out():
+    arms = experiment(none=1.0, a=1.02, b=1.02, ab=1.04)
+    assert "off together multiplies" in factorial_effects(("a", "b"), arms).text
+    assert "no measurable difference (×1.04)" in factorial_effects(("a", "b"), arms, (0.95, 1.05)).text
 
 
 def test_no_difference_at_all_is_not_shared_out():

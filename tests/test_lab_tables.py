@@ -121,7 +121,7 @@ def test_markdown_is_a_table_with_the_papers_names(result):
     head, rule, *rows = markdown_text(result).strip().splitlines()
     assert head.count("|") == rule.count("|") == rows[0].count("|") == 11
     assert rows[2].startswith(
-        "| without fusion | EFFECTIVE | 2 | 1 | 1 | 1 | 0.00 | 2.5 | 3.000 | 1.500 \\[1.490, 1.510\\] |"
+        "| without fusion | EFFECTIVE | 2 | 1 | 1 | 1 | 0.004 | 2.5 | 3 | 1.500 \\[1.490, 1.510\\] |"
     )
     assert "not credited: INERT" in rows[4]
     assert "7.25" not in "".join(rows)

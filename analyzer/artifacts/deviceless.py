@@ -38,7 +38,7 @@ class AssumedChoice:
 
 @dataclass(frozen=True, slots=True)
 class AppliedPatch:
-    """Something of torch that was replaced; `hits`: how often it had been used when this graph was done."""
+    """Something of torch that was replaced; `hits`: how often it had been used when this graph's code was written."""
 
     name: str
     reason: str

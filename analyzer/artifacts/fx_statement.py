@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from analyzer.artifacts.shapes import HOLES, Filler, filler, has_holes, shape_of, split_numbers
 
@@ -77,6 +78,7 @@ class Operation:
     kwargs: tuple[tuple[str, str], ...] = ()
 
 
+@lru_cache(maxsize=8192)
 def split_line(line: str) -> Line | None:
     """Split `name: "annotation" = expression;  a = None`; None where the line has another form.
 
@@ -119,6 +121,7 @@ def _read(expression: str, known: Container[str]) -> Operation:
     return read
 
 
+@lru_cache(maxsize=8192)
 def _by_shape(expression: str) -> Operation | None:
     """The same for a call of an operator, from the shape of its text; None where the shape does not tell."""
     key, numbers = split_numbers(expression)
@@ -174,6 +177,9 @@ def _operator_call(name: str, *args: ast.expr) -> ast.Call:
 
 def mentions(text: str, known: Container[str]) -> Iterator[str]:
     """The nodes that a source text mentions, in order, repeats kept; strings, attributes and keywords are none."""
+    if text in known:
+        yield text
+        return
     for match in _MENTION.finditer(text):
         name = match["name"]
         if name is not None and match["other"] is None and name in known:

@@ -9,9 +9,9 @@ from pathlib import Path
 from analyzer.capture import Setting
 from analyzer.capture.settings import ask_interpreter
 from analyzer.errors import UsageError
-from analyzer.lab.effects import arm_time, noise_band, ratio, require_scipy, whole_script
+from analyzer.lab.conclusions import Samples, conclude
+from analyzer.lab.effects import require_scipy
 from analyzer.lab.engines import Engine
-from analyzer.lab.factorial import analyze_factorial
 from analyzer.lab.judging import Judge
 from analyzer.lab.keys import arm_key
 from analyzer.lab.plan import plan_arms
@@ -20,19 +20,13 @@ from analyzer.lab.records import (
     ArmRun,
     ArmSamples,
     ArmSpec,
-    Interval,
     LabResult,
-    Ratio,
-    Role,
     Script,
-    ScriptResult,
     Status,
     Watcher,
 )
 from analyzer.lab.run import STATE_FOLDER, ArmTask, capture_arm, finished
-from analyzer.lab.same_code import other_code
 from analyzer.lab.timing import TimingTask, kept_samples, time_arms
-from analyzer.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +50,6 @@ class LabRequest:
 
 
 Runs = dict[str, ArmRun]
-Samples = Mapping[str, ArmSamples]
 
 
 def experiment(request: LabRequest, engine: Engine, watch: Watcher) -> LabResult:
@@ -64,16 +57,18 @@ def experiment(request: LabRequest, engine: Engine, watch: Watcher) -> LabResult
 
     A KeyboardInterrupt passes through; arms that were finished until then are kept.
     """
-    if request.rounds or request.factorial:
+    factors = tuple(dict.fromkeys(request.ablations)) if request.factorial else ()
+    if factors and not request.rounds:
+        raise UsageError("a factorial experiment needs times", "Ask for some rounds.")
+    if request.rounds:
         require_scipy()
     specs = plan_arms(request.ablations, request.factorial)
     tasks = {script.label: _tasks(request, script, specs) for script in request.scripts}
     runs = _captured(tasks, engine, watch)
     rows = {label: _judged(tasks[label], runs[label], watch) for label in tasks}
     samples = _measured(request, tasks, rows, engine, watch) if request.rounds else {}
-    return LabResult(
-        tuple(_concluded(request, script, rows[script.label], samples.get(script.label)) for script in request.scripts)
-    )
+    found = (conclude(script, rows[script.label], samples.get(script.label), factors) for script in request.scripts)
+    return LabResult(tuple(found))
 
 
 def _tasks(request: LabRequest, script: Script, specs: Sequence[ArmSpec]) -> list[ArmTask]:
@@ -164,45 +159,3 @@ def _measurable(arms: Sequence[ArmTask], rows: Sequence[ArmResult]) -> Iterator[
     fine = {row.spec.name for row in rows if row.run.status is Status.FINE}
     chosen = [arm for arm in arms if arm.spec.name in fine and arm.spec.against in (None, *fine)]
     yield from sorted(chosen, key=lambda arm: arm.spec.against is not None)
-
-
-# ---------------------------------------------------------------------------------------------------------- conclusions
-
-
-def _concluded(request: LabRequest, script: Script, rows: Sequence[ArmResult], samples: Samples | None) -> ScriptResult:
-    if samples is None:
-        why = "an effect is a time: add --time" if request.factorial else None
-        return ScriptResult(script, tuple(rows), notes=(why,) if why else ())
-    controls = _controls(rows, samples)
-    band = noise_band(list(controls.values())) if controls else None
-    timed = tuple(_timed(row, samples, band) for row in rows)
-    base = next(row.spec.name for row in rows if row.spec.role is Role.BASELINE)
-    effects = analyze_factorial(request.ablations, timed, samples, base) if request.factorial else None
-    return ScriptResult(script, timed, band, tuple(controls), effects)
-
-
-def _controls(rows: Sequence[ArmResult], samples: Samples) -> dict[str, Ratio]:
-    """The A/A control, and every other arm that has exactly its baseline's code: their ratios are noise."""
-    controls = {}
-    for row in rows:
-        arm, base = samples.get(row.spec.name), samples.get(row.spec.against or "")
-        may_be = row.verdict in (None, Verdict.INERT, Verdict.NO_OPPORTUNITY)
-        if may_be and arm and base and arm.rounds and base.rounds and _same_code(row, rows):
-            controls[row.spec.name] = ratio(whole_script(arm), whole_script(base))
-    return controls
-
-
-def _same_code(row: ArmResult, rows: Sequence[ArmResult]) -> bool:
-    base = next((other for other in rows if other.spec.name == row.spec.against), None)
-    return base is not None and other_code(base.run.folder, row.run.folder) is None
-
-
-def _timed(row: ArmResult, samples: Samples, band: Interval | None) -> ArmResult:
-    arm, base = samples.get(row.spec.name), samples.get(row.spec.against or row.spec.name)
-    if arm is None or base is None:
-        return row
-    if not arm.rounds or not base.rounds:
-        why = arm.failure or f"its baseline was not measured: {base.failure}"
-        return replace(row, untimed=why, agreement=arm.agreement)
-    close = arm.agreement.close if arm.agreement else None
-    return replace(row, time=arm_time(arm, base, row.verdict, close, band), agreement=arm.agreement)

@@ -7,7 +7,7 @@ from itertools import combinations
 from math import exp, factorial
 
 from analyzer.lab.effects import contrast, logs, whole_script
-from analyzer.lab.records import ArmResult, ArmSamples, Effect, Factorial, Role, Sessions
+from analyzer.lab.records import ArmResult, ArmSamples, Effect, Factorial, Interval, Role, Sessions
 from analyzer.verdict import Verdict
 
 Subset = frozenset[str]
@@ -15,7 +15,11 @@ _SOUND = (Verdict.EFFECTIVE, Verdict.NO_OPPORTUNITY)
 
 
 def analyze_factorial(
-    names: Sequence[str], arms: Sequence[ArmResult], samples: Mapping[str, ArmSamples], base: str
+    names: Sequence[str],
+    arms: Sequence[ArmResult],
+    samples: Mapping[str, ArmSamples],
+    base: str,
+    band: Interval = (1.0, 1.0),
 ) -> Factorial:
     """Effects of all ablations and pairs. Without all arms measured, or with one that is not sound, there are none.
 
@@ -31,17 +35,17 @@ def analyze_factorial(
     if missing:
         return Factorial(tuple(names), why_not=f"the arm {missing[0]} was not measured")
     times = {subset: logs(whole_script(samples[name])) for subset, name in subsets.items()}
-    return factorial_effects(names, times)
+    return factorial_effects(names, times, band)
 
 
-def factorial_effects(names: Sequence[str], times: Mapping[Subset, Sessions]) -> Factorial:
-    """`times`: for each set of ablated optimizations, the logarithms of the arm's times."""
+def factorial_effects(names: Sequence[str], times: Mapping[Subset, Sessions], band: Interval = (1.0, 1.0)) -> Factorial:
+    """`times`: for each set of ablated optimizations, logarithms of the arm's times; `band`: ratios that are noise."""
     everything = frozenset(names)
     total = _effect("total", tuple(names), {everything: 1.0, frozenset(): -1.0}, times)
     shapley = [_shapley(name, names, times, total) for name in names]
     main = [_effect("main", (name,), main_effect(name, names), times) for name in names]
     pairs = [_effect("interaction", pair, interaction(pair, names), times) for pair in combinations(names, 2)]
-    return Factorial(tuple(names), total, (*main, *pairs, *shapley), _explained(total, shapley, pairs))
+    return Factorial(tuple(names), total, (*main, *pairs, *shapley), _explained(total, shapley, pairs, band))
 
 
 def _effect(
@@ -102,10 +106,10 @@ def _subsets(names: Sequence[str]) -> Iterator[Subset]:
 # --------------------------------------------------------------------------------------------------------- explanation
 
 
-def _explained(total: Effect, shapley: Sequence[Effect], pairs: Sequence[Effect]) -> str:
+def _explained(total: Effect, shapley: Sequence[Effect], pairs: Sequence[Effect], band: Interval) -> str:
     """Two sentences for a reader who knows neither Shapley values nor interactions."""
     together = " and ".join(total.of)
-    if total.ci95[0] <= 0.0 <= total.ci95[1]:
+    if band[0] <= exp(total.log_ratio) <= band[1] or total.ci95[0] <= 0.0 <= total.ci95[1]:
         return (
             f"Switching {together} off together makes no measurable difference (×{exp(total.log_ratio):.2f}). "
             "So there is nothing to share out among them."
@@ -124,5 +128,8 @@ def _interaction_sentence(pair: Effect) -> str:
     if pair.ci95[0] <= 0.0 <= pair.ci95[1]:
         return f"{one} and {other} do not interact measurably ({factor}): their single effects multiply."
     if pair.log_ratio > 0:
-        return f"{one} and {other} overlap ({factor}): while one is on it does part of the other's work."
-    return f"{one} and {other} depend on each other ({factor}): without one the other is worth less."
+        return (
+            f"{one} and {other} overlap: off together they take {factor} of what their single effects multiply to, "
+            "since each does part of the other's work while it is on."
+        )
+    return f"{one} and {other} interact: off together they take only {factor} of what their single effects multiply to."

@@ -82,7 +82,7 @@ def _cells(arm: ArmResult) -> list[str]:
         _label(arm),
         verdict_text(arm),
         *("?" if count is None else str(count) for count in counts),
-        "?" if moved is None else f"{moved / _MEGA:.2f}",
+        "?" if moved is None else f"{moved / _MEGA:.4g}",
         "?" if arm.run.compile_s is None else f"{arm.run.compile_s:.1f}",
     ]
 
@@ -120,7 +120,7 @@ def _label(arm: ArmResult) -> str:
 
 
 def _time(arm: ArmResult) -> str:
-    return f"{arm.time.whole.median_s * 1e3:.3f}" if arm.time else ""
+    return f"{arm.time.whole.median_s * 1e3:.4g}" if arm.time else ""
 
 
 def markdown_text(result: LabResult) -> str:

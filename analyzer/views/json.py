@@ -7,17 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from analyzer.ablations import Ablation, Setting
 from analyzer.diff.records import GraphDiff, Layer, Repeated, RunDiff
 from analyzer.diff.repeats import collapse
 from analyzer.facts import BufferFact, GraphFacts, GroupFact, KernelFact, NodeFact
 from analyzer.model import Artifact, Dep, DumpNode, Run
-from analyzer.verdict import AuditResult, GraphAudit
 from analyzer.views.settings import chosen_settings, shared_settings
 
 if TYPE_CHECKING:
+    from analyzer.ablations import Ablation, Setting
     from analyzer.artifacts.deviceless import Deviceless
     from analyzer.lab.records import ArmResult, ArmTime, LabResult, ScriptResult
+    from analyzer.verdict import AuditResult, GraphAudit
 
 SCHEMA_VERSION = 1
 """Raised when a key changes its meaning or goes; new keys do not raise it."""

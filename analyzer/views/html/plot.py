@@ -13,7 +13,7 @@ from analyzer.views.text import plain, shortened
 LABELS, PLOT, VALUES = 190, 420, 210
 ROW, TOP, BOTTOM = 30, 14, 40
 TICKS = (0.1, 0.2, 0.33, 0.5, 0.67, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0)
-MOST_TICKS = 7
+TICK_WIDTH = 44
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +74,13 @@ class _Scale:
         return round(LABELS + PLOT * (log(ratio) - self.low) / (self.high - self.low), 1)
 
     def ticks(self) -> Sequence[float]:
-        inside = [tick for tick in TICKS if self.low <= log(tick) <= self.high]
-        step = ceil(len(inside) / MOST_TICKS)
-        one = inside.index(1.0)
-        return inside[one % step :: step]
+        """Those that have room, the baseline's own first."""
+        kept = [1.0]
+        for tick in sorted(TICKS, key=lambda tick: abs(log(tick))):
+            inside = self.low <= log(tick) <= self.high
+            if inside and all(abs(self.x(tick) - self.x(other)) >= TICK_WIDTH for other in kept):
+                kept.append(tick)
+        return sorted(kept)
 
 
 def _scale(ratios: Sequence[Ratio], band: Interval | None) -> _Scale:

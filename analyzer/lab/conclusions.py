@@ -1,0 +1,79 @@
+"""What follows from verdicts and samples: the noise of each comparison, ratios, and which of them are effects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from analyzer.lab.effects import arm_time, noise_band, ratio, whole_script
+from analyzer.lab.factorial import analyze_factorial
+from analyzer.lab.records import ArmResult, ArmSamples, Factorial, Interval, Ratio, Role, Script, ScriptResult
+from analyzer.lab.same_code import other_code
+from analyzer.verdict import Verdict
+
+Samples = Mapping[str, ArmSamples]
+_NO_NOISE: Interval = (1.0, 1.0)
+
+
+def conclude(
+    script: Script, rows: Sequence[ArmResult], samples: Samples | None, factors: Sequence[str] = ()
+) -> ScriptResult:
+    """The rows with their times. `factors`: the ablations of a factorial experiment, none for a plain one.
+
+    `band` and `controls` of the result are those of the first baseline; arms of another one have their own noise.
+    """
+    if samples is None:
+        return ScriptResult(script, tuple(rows))
+    controls = _controls(rows, samples)
+    bands = {row.spec.name: _band(row, controls) for row in rows}
+    timed = tuple(_timed(row, samples, bands[row.spec.name]) for row in rows)
+    control = next(row for row in rows if row.spec.role is Role.CONTROL)
+    band, names = bands[control.spec.name], tuple(row.spec.name for row, _ in _beside(control, controls))
+    return ScriptResult(script, timed, band, names, _effects(factors, timed, samples, band))
+
+
+Controls = list[tuple[ArmResult, Ratio]]
+
+
+def _controls(rows: Sequence[ArmResult], samples: Samples) -> Controls:
+    """The A/A control, and every other arm that has exactly its baseline's code: their ratios are noise."""
+    controls = []
+    for row in rows:
+        arm, base = samples.get(row.spec.name), samples.get(row.spec.against or "")
+        may_be = row.verdict in (None, Verdict.INERT, Verdict.NO_OPPORTUNITY)
+        if may_be and arm and base and arm.rounds and base.rounds and _same_code(row, rows):
+            controls.append((row, ratio(whole_script(arm), whole_script(base))))
+    return controls
+
+
+def _same_code(row: ArmResult, rows: Sequence[ArmResult]) -> bool:
+    base = next((other for other in rows if other.spec.name == row.spec.against), None)
+    return base is not None and other_code(base.run.folder, row.run.folder) is None
+
+
+def _beside(row: ArmResult, controls: Controls) -> Controls:
+    """The controls that tell the noise of a row: the A/A control, and those that are judged by the same baseline."""
+    return [pair for pair in controls if pair[0].spec.role is Role.CONTROL or pair[0].spec.against == row.spec.against]
+
+
+def _band(row: ArmResult, controls: Controls) -> Interval | None:
+    ratios = [found for _, found in _beside(row, controls)]
+    return noise_band(ratios) if ratios else None
+
+
+def _timed(row: ArmResult, samples: Samples, band: Interval | None) -> ArmResult:
+    arm, base = samples.get(row.spec.name), samples.get(row.spec.against or row.spec.name)
+    if arm is None or base is None:
+        return row
+    if not arm.rounds or not base.rounds:
+        why = arm.failure or f"its baseline was not measured: {base.failure}"
+        return replace(row, untimed=why, agreement=arm.agreement)
+    close = arm.agreement.close if arm.agreement else None
+    return replace(row, time=arm_time(arm, base, row.verdict, close, band), agreement=arm.agreement)
+
+
+def _effects(
+    factors: Sequence[str], rows: Sequence[ArmResult], samples: Samples, band: Interval | None
+) -> Factorial | None:
+    base = next(row.spec.name for row in rows if row.spec.role is Role.BASELINE)
+    return analyze_factorial(factors, rows, samples, base, band or _NO_NOISE) if factors else None
