@@ -1,6 +1,7 @@
 """Measures attribution against the compiler: facts without our sidecar beside those that the sidecar recorded.
 
-    python -m tests.accuracy RUN...        runs that `capture` made; prints one row per level of evidence
+    python -m tests.accuracy RUN...            runs that `capture` made: figures and misses per level of evidence
+    python -m tests.accuracy --table RUN...    the figures alone, as docs/accuracy.md shows them
 
 A level leaves out everything better: `provenance` the sidecar, `bare` the provenance record and the trace log too.
 """
@@ -96,9 +97,23 @@ def row(counts: Counter[str]) -> dict[str, float]:
     }
 
 
+def table(runs: list[Path]) -> str:
+    """The figures of all levels as aligned text."""
+    rows = {level: row(measure(runs, level)) for level in LEVELS}
+    lines = [f"{'':24}" + "".join(f"{level:>12}" for level in LEVELS)]
+    for figure in rows[LEVELS[0]]:
+        values = (rows[level][figure] for level in LEVELS)
+        cells = (f"{value:.4f}" if isinstance(value, float) else str(value) for value in values)
+        lines.append(f"{figure:24}" + "".join(f"{cell:>12}" for cell in cells))
+    return "\n".join(lines)
+
+
 def main() -> None:
-    """Prints a row per level, and what was missed."""
-    runs = [Path(argument) for argument in sys.argv[1:]]
+    """Prints the figures, and what was missed."""
+    runs = [Path(argument) for argument in sys.argv[1:] if argument != "--table"]
+    if "--table" in sys.argv:
+        print(table(runs))
+        return
     for level in LEVELS:
         misses: list[str] = []
         print(level, {name: round(value, 4) for name, value in row(measure(runs, level, misses)).items()})
