@@ -72,9 +72,11 @@ def test_the_hook_inside_the_child_needs_only_torch_and_the_standard_library() -
 
 
 def test_only_views_and_the_command_line_print() -> None:
+    """The hook, which has no view at hand in the user's process, may write to its standard error."""
     printing = {
         path
         for path in SOURCES
+        if not path.is_relative_to(INSIDE)
         for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8")))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
     }
