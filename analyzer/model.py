@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from analyzer.artifacts.manifest import Manifest
     from analyzer.artifacts.deviceless import Deviceless
+    from analyzer.artifacts.manifest import Manifest
     from analyzer.artifacts.sidecar import Sidecar
     from analyzer.artifacts.trace_log import TraceGraph
 
@@ -463,7 +463,7 @@ class Provenance:
     version: str | None = None
 
 
-# ------------------------------------------------------------------------------------------------------ a run as a whole
+# ----------------------------------------------------------------------------------------------------- a run as a whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -471,7 +471,8 @@ class CompiledGraph:
     """One graph that Inductor compiled: a folder `model__0_forward_1.0`, or the same from a log. None: not there.
 
     `kind` is inference, forward, backward or unknown; `fx` is the post-grad graph (`fx_graph_transformed.py`),
-    `readable` the one handed to Inductor, `pre_grad` the one that Dynamo traced (read where `fx` lacks source lines). `sidecar` is what our own capture recorded inside the compiler.
+    `readable` the one handed to Inductor, `pre_grad` the one that Dynamo traced (read where `fx` lacks source lines).
+    `sidecar` is what our own capture recorded inside the compiler.
     `overwritten` names the subgraphs of control flow whose dumps took the place of their parent's. `process` tells the
     graphs of a launch with several processes apart (`rank 1`, `process 2`), which have equal names; else it is None.
     """

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from analyzer.analyze import analyze
-from analyzer.facts import GraphFacts, Storage
+from analyzer.facts import BufferFact, GraphFacts, Storage
 from analyzer.load import load_run
 from analyzer.model import CompiledGraph
 
@@ -33,23 +33,8 @@ def compare(exact: GraphFacts, said: GraphFacts, counts: Counter[str], misses: l
     live = {node.name for node in exact.nodes if node.node.op == "call_function"}
     ours = {buffer.name: buffer for buffer in said.buffers}
     for buffer in exact.buffers:
-        mine = ours.get(buffer.name)
-        if mine is None:
-            continue  # dead before the dump was written: nothing but the sidecar knows it
-        if buffer.fx_node is not None:
-            counts["owner"] += 1
-            kind = "right" if mine.fx_node == buffer.fx_node else "unknown" if mine.fx_node is None else "wrong"
-            counts[f"owner_{kind}"] += 1
-            if kind != "right" and misses is not None:
-                misses.append(f"{buffer.name}: {buffer.fx_node}, said {mine.fx_node} ({mine.reason})")
-        if buffer.ir_class == "ComputedBuffer":
-            true, origins = set(buffer.origins) & live, set(mine.origins) & live
-            counts["origins"] += len(true)
-            counts["origins_said"] += len(origins)
-            counts["origins_both"] += len(true & origins)
-        counts["removed"] += buffer.storage == Storage.REMOVED
-        counts["removed_said"] += mine.storage == Storage.REMOVED
-        counts["removed_both"] += buffer.storage == mine.storage == Storage.REMOVED
+        if buffer.name in ours:  # others were dead before the dump was written: nothing but the sidecar knows them
+            _compare_buffer(buffer, ours[buffer.name], live, counts, misses)
     kernels = {group.name: group.kernel for group in said.groups}
     for group in exact.groups:
         if group.kernel is not None:
@@ -58,10 +43,29 @@ def compare(exact: GraphFacts, said: GraphFacts, counts: Counter[str], misses: l
     computes = {kernel.name: set(kernel.fx_nodes) & live for kernel in said.kernels}
     for kernel in exact.kernels:
         if kernel.backend not in ("extern", "fallback"):
-            true, found = set(kernel.fx_nodes) & live, computes.get(kernel.name, set())
-            counts["attribution"] += len(true)
-            counts["attribution_said"] += len(found)
-            counts["attribution_both"] += len(true & found)
+            _overlap("attribution", set(kernel.fx_nodes) & live, computes.get(kernel.name, set()), counts)
+
+
+def _compare_buffer(
+    buffer: BufferFact, mine: BufferFact, live: set[str], counts: Counter[str], misses: list[str] | None
+) -> None:
+    if buffer.fx_node is not None:
+        counts["owner"] += 1
+        kind = "right" if mine.fx_node == buffer.fx_node else "unknown" if mine.fx_node is None else "wrong"
+        counts[f"owner_{kind}"] += 1
+        if kind != "right" and misses is not None:
+            misses.append(f"{buffer.name}: {buffer.fx_node}, said {mine.fx_node} ({mine.reason})")
+    if buffer.ir_class == "ComputedBuffer":
+        _overlap("origins", set(buffer.origins) & live, set(mine.origins) & live, counts)
+    counts["removed"] += buffer.storage == Storage.REMOVED
+    counts["removed_said"] += mine.storage == Storage.REMOVED
+    counts["removed_both"] += buffer.storage == mine.storage == Storage.REMOVED
+
+
+def _overlap(what: str, true: set[str], said: set[str], counts: Counter[str]) -> None:
+    counts[what] += len(true)
+    counts[f"{what}_said"] += len(said)
+    counts[f"{what}_both"] += len(true & said)
 
 
 def measure(runs: Iterable[Path], level: str, misses: list[str] | None = None) -> Counter[str]:

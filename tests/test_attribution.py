@@ -48,7 +48,9 @@ def test_slices_of_one_projection_are_told_apart(version):
     run = FIXTURES / "captured" / f"attention_block-{version}"
     exact = facts_of(run, "forward", "provenance")
     captured = next(analyze(g) for g in load_run(run).graphs if "forward" in g.name)
-    slices = [b.name for b in captured.buffers if b.fx_node and captured.node(b.fx_node).node.target.startswith("aten.clone")]
+    slices = [
+        b.name for b in captured.buffers if b.fx_node and captured.node(b.fx_node).node.target.startswith("aten.clone")
+    ]
     assert len(slices) >= 3
     assert [exact.buffer(name).fx_node for name in slices] == [captured.buffer(name).fx_node for name in slices]
 

@@ -392,7 +392,7 @@ def test_init_then_check_on_the_command_line(tmp_path: Path, capsys: pytest.Capt
 
 def test_a_missing_file_and_a_missing_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["check", str(tmp_path / "none.toml"), str(SOFTMAX)]) == 2
-    assert "none.toml" in capsys.readouterr().err
+    assert "none.toml" in capsys.readouterr().err.replace("\n", "")
     assert cli.main(["check", str(SOFTMAX)]) == 2
     assert "CONTRACTS.toml and RUN" in capsys.readouterr().err
 

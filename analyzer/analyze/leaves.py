@@ -15,7 +15,8 @@ class Leaf:
     """One buffer and the scheduler node that makes it.
 
     `loads` are the buffers and graph inputs whose elements it reads (or adds to); `words` the operations of its body,
-    `constants` its numbers, `root` the operation that produces the stored value (all empty without a body); `vague`: some of it is computed by a template, whose operations are not printed.
+    `constants` its numbers, `root` the operation that produces the stored value (all empty without a body); `vague`:
+    some of it is computed by a template, whose operations are not printed.
     """
 
     node: DumpNode

@@ -16,7 +16,8 @@ class Patch:
 
     `module`: installed when this module of torch or triton has been imported. `where`: `module:function` of this
     package, called with the imported module and this entry. `since`, `before`: the torch versions it is for.
-    `cpu_wheel`: only for a torch that was built without CUDA. `codegen_only`: also for captures on a device that is there.
+    `cpu_wheel`: only for a torch that was built without CUDA. `codegen_only`: also for
+    captures on a device that is there.
     """
 
     name: str
