@@ -462,7 +462,7 @@ def diff(
 def ablate(target: tuple[str, ...], full: bool, as_json: bool, no_color: bool, **options: Any) -> int:
     """Capture a baseline, an A/A control and an arm per ablation; audit each arm, and with --time measure them.
 
-    A ratio of times is shown as an ablation's effect only if its verdict is EFFECTIVE and the ratio leaves the noise
+    A ratio of times is shown as an ablation's effect only if its verdict is EFFECTIVE and its interval leaves the noise
     that the control shows. Finished arms are kept in --out: the same command goes on where it was interrupted, and
     captures anew what has changed.
 

@@ -87,6 +87,15 @@ def test_only_an_effective_ablation_beyond_the_noise_is_credited(verdict, close,
     assert why_not is None or why_not in (found.why_not or "")
 
 
+def test_an_interval_that_reaches_into_the_noise_is_no_effect():
+    """One process of three shows a large ratio, the others hardly any: the median is out of the band, the rest not."""
+    arm = ArmSamples({"g": ((1.45,) * 5, (1.21,) * 5, (1.02,) * 5)}, {"g": 1})
+    base = ArmSamples({"g": ((1.0,) * 5,) * 3}, {"g": 1})
+    found = arm_time(arm, base, Verdict.EFFECTIVE, True, (0.87, 1.15))
+    assert found.whole.ratio == pytest.approx(1.21)
+    assert found.why_not == "no measurable effect"
+
+
 def test_arms_of_another_baseline_do_not_widen_the_noise(monkeypatch):
     """A baseline whose process is disturbed (autotuning, say) hides effects among its own arms only."""
     monkeypatch.setattr("analyzer.lab.conclusions.other_code", lambda *_: None)

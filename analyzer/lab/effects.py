@@ -87,7 +87,7 @@ def noise_band(controls: Sequence[Ratio]) -> Interval:
 def arm_time(
     arm: ArmSamples, base: ArmSamples, verdict: Verdict | None, close: bool | None, band: Interval | None
 ) -> ArmTime:
-    """The arm's ratios. They are credited to the ablation only if it was EFFECTIVE and they leave the noise band."""
+    """The arm's ratios. Credited to the ablation only if it was EFFECTIVE and their interval leaves the noise band."""
     whole = ratio(whole_script(arm), whole_script(base))
     graphs = {name: ratio(values, base.rounds[name]) for name, values in arm.rounds.items() if name in base.rounds}
     why_not = _why_not_credited(whole, verdict, close, band)
@@ -104,6 +104,6 @@ def _why_not_credited(whole: Ratio, verdict: Verdict | None, close: bool | None,
     if band is None:
         return "the noise is not known: the A/A control was not measured"
     low, high = band
-    if low <= whole.ratio <= high or whole.ci95[0] <= 1.0 <= whole.ci95[1]:
+    if whole.ci95[0] <= high and low <= whole.ci95[1]:  # an interval that reaches into the noise proves nothing
         return "no measurable effect"
     return None
