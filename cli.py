@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
@@ -719,7 +719,24 @@ def _show(
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The console script: runs one command and returns its exit code; messages go to stderr."""
+    """Runs one command and returns its exit code; messages go to stderr.
+
+    As the console script, without arguments of its own, it ends the process.
+    """
+    code = _run(arguments)
+    if arguments is None:
+        _leave(code)
+    return code
+
+
+def _leave(code: int) -> NoReturn:
+    """Ends the process at once: the interpreter would take a large run to pieces first, record by record."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def _run(arguments: list[str] | None) -> int:
     from analyzer.errors import AnalyzerError
 
     collects = gc.isenabled()
@@ -735,8 +752,6 @@ def main(arguments: list[str] | None = None) -> int:
         _tell(error)
         return FAILED
     finally:
-        if arguments is None:
-            gc.freeze()  # nor is there anything for the interpreter to search at its end
         if collects:
             gc.enable()
     return code if isinstance(code, int) else FINE

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from analyzer.analyze import analyze
 from analyzer.artifacts import deviceless
 from analyzer.artifacts.deviceless import AUTOTUNE, PAD_MM, SDPA, AssumedChoice, Deviceless
 from analyzer.assumed import doubts
@@ -21,6 +22,7 @@ from analyzer.load import load_run
 from analyzer.model import Artifact, ArtifactState, CompiledGraph
 from analyzer.verdict import Verdict
 from analyzer.views.deviceless import banner_lines, choice_lines
+from analyzer.views.report import ReportView
 
 ROOT = Path(__file__).parent.parent
 INSIDE = ROOT / "analyzer/capture/inside"
@@ -244,6 +246,15 @@ def test_the_banner_tells_the_device_the_doubts_about_torch_and_what_was_not_rep
     assert "torch 2.13.0+cpu is old" in text
     assert "Not replaced in torch: autotuning" in text
     assert lines(banner_lines([SimpleNamespace(graph=CompiledGraph("g", "inference", "x"))])) == ""
+
+
+def test_a_report_begins_with_the_banner(show):
+    """The graph itself is reported as any other: one Triton kernel for both ops."""
+    run = load_run(ROOT / "fixtures/captured/cuda_sin_cos")
+    text = show(ReportView(run, [analyze(graph) for graph in run.graphs]), width=100)
+    assert text.splitlines()[2] == "  No device: code for NVIDIA A100-SXM4-80GB, generated without one; nothing ran"
+    assert "triton_poi_fused_cos_sin_0  Triton, 1 call" in text
+    assert "Experimental" not in text
 
 
 def test_assumed_choices_are_listed_by_question_without_control_characters():

@@ -31,7 +31,7 @@ def copied(tmp_path: Path, run: Path = CHAIN) -> Path:
     return Path(shutil.copytree(run, tmp_path / "run"))
 
 
-# ------------------------------------------------------------------------------------------- how each cause comes about
+# ------------------------------------------------------------------------------------------ how each cause comes about
 
 
 def path_too_long(tmp_path: Path) -> Path:

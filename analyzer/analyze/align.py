@@ -13,7 +13,7 @@ from functools import cached_property
 
 from analyzer.analyze.fit import Cost, cost, fits
 from analyzer.analyze.fx_index import FxIndex
-from analyzer.analyze.known import Known
+from analyzer.analyze.known import Assignment, Known
 from analyzer.analyze.leaves import Leaf
 from analyzer.analyze.lowerings import roots
 from analyzer.analyze.strides import load_offsets, offset_of
@@ -53,6 +53,10 @@ class Aligner:
     implements: dict[str, str] = field(default_factory=dict)
     ambiguous: dict[str, tuple[str, ...]] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.owner = self._owned = Assignment(self.owner)
+        self.implements = self._called = Assignment(self.implements)
 
     @cached_property
     def known(self) -> Known:
@@ -116,17 +120,12 @@ class Aligner:
         return {name: value for name, value in found if value is not None}
 
     def _may_own(self, leaf: Leaf, node: FxNode) -> bool:
-        """What can be said without looking at operations; the slowest question comes last."""
-        if node.op != "call_function" or not node.live or self.fx.items(node.name):
+        """What can be said without looking at operations."""
+        if node.op != "call_function" or not node.live or self._owned.gives(node.name) or self.fx.items(node.name):
             return False
         if node.name not in self.hints.allowed.get(leaf.name, {node.name}):
             return False
-        return (
-            self._is_own_value(leaf, node)
-            and self._ends_like(leaf, node)
-            and fits(node, leaf.buffer.layout)
-            and node.name not in self.owner.values()
-        )
+        return fits(node, leaf.buffer.layout) and self._is_own_value(leaf, node) and self._ends_like(leaf, node)
 
     def _is_own_value(self, leaf: Leaf, node: FxNode) -> bool:
         """A value made here: views need no buffer, and only a mutation may write into another one."""
@@ -166,10 +165,10 @@ class Aligner:
         if "MultiOutput" in leaf.node.inner:
             return self._item(leaf)
         values = self.known.values_of(leaf)
-        taken = {*self.owner.values(), *self.implements.values()}
         named = [node for word in _targets_of(leaf.node) for node in self.fx.by_packet.get(word, ())]
         named += self.fx.fused_patterns
-        fitting = sorted((n for n in named if n.name not in taken), key=lambda n: self.fx.order[n.name])
+        free = (n for n in named if not self._owned.gives(n.name) and not self._called.gives(n.name))
+        fitting = sorted(free, key=lambda n: self.fx.order[n.name])
         exact = next((n for n in fitting if values is not None and self.fx.reads_exactly(n.name, values)), None)
         found = [exact] if exact is not None else fitting[: len(fitting) == 1]
         if found:

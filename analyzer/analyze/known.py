@@ -10,6 +10,26 @@ from analyzer.analyze.fx_index import FxIndex
 from analyzer.analyze.leaves import Leaf
 
 
+class Assignment(dict[str, str]):
+    """Buffers and the FX node of each, which knows at once whether a node is anybody's."""
+
+    def __init__(self, given: Mapping[str, str]) -> None:
+        super().__init__()
+        self._count: Counter[str] = Counter()
+        for buffer, node in given.items():
+            self[buffer] = node
+
+    def __setitem__(self, buffer: str, node: str) -> None:
+        if buffer in self:
+            self._count[self[buffer]] -= 1
+        self._count[node] += 1
+        super().__setitem__(buffer, node)
+
+    def gives(self, node: str) -> bool:
+        """Whether a buffer has this node."""
+        return self._count[node] > 0
+
+
 @dataclass(frozen=True)
 class Known:
     """`owner` maps buffers to FX nodes; alignment adds to it as it goes."""
@@ -38,6 +58,8 @@ class Known:
 
     def expanded(self, leaf: Leaf) -> Leaf:
         """The leaf with the buffers that it reads and that have no owner counted as part of its body."""
+        if all(self._helper(load) is None for load in leaf.loads):
+            return leaf
         loads, words, constants, vague = set(), Counter(leaf.words), Counter(leaf.constants), leaf.vague
         queue = list(leaf.loads)
         seen = {leaf.name, *queue}

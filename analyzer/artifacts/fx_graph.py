@@ -285,25 +285,13 @@ def _place(node: FxNode) -> tuple[int, int]:
     return (node.location.line, node.location.column) if node.location else (0, 0)
 
 
-def _connected(node: FxNode, users: tuple[str, ...], live: bool) -> FxNode:
-    """The node with its users; `dataclasses.replace` would take longer than reading the line did."""
-    return FxNode(
-        node.name,
-        node.op,
-        node.target,
-        node.args,
-        node.kwargs,
-        node.inputs,
-        users,
-        node.annotation,
-        node.dtype,
-        node.shape,
-        node.stride,
-        node.device,
-        node.source,
-        live,
-        node.location,
-    )
+def _connect(node: FxNode, users: tuple[str, ...], live: bool) -> FxNode:
+    """Fills in what only the whole graph tells. Nobody has seen the record yet; a copy would double its cost."""
+    if users:
+        object.__setattr__(node, "users", users)
+    if not live:
+        object.__setattr__(node, "live", False)
+    return node
 
 
 def _finish(scope: _Scope, artifact: Artifact) -> FxGraph:
@@ -311,7 +299,7 @@ def _finish(scope: _Scope, artifact: Artifact) -> FxGraph:
     users, live = users_of(nodes), live_names(nodes, scope.lost)
     return FxGraph(
         artifact,
-        tuple(_connected(node, users.get(node.name, ()), node.name in live) for node in nodes),
+        tuple(_connect(node, users.get(node.name, ()), node.name in live) for node in nodes),
         scope.outputs,
         {name: _finish(child, artifact) for name, child in scope.children.items()},
     )

@@ -109,7 +109,7 @@ def operation(expression: str, known: Container[str]) -> Operation:
     Raises:
         StatementError: where the text is no expression, or none that FX prints.
     """
-    if expression.startswith("torch.ops.") and "torch" not in known and (found := _by_shape(expression)):
+    if expression.startswith("torch.") and "torch" not in known and (found := _by_shape(expression)):
         return found
     return _read(expression, known)
 

@@ -30,6 +30,10 @@ _INPUT = re.compile(
     re.MULTILINE,
 )
 _CONSTANT = re.compile(r"^(?P<name>\w+) = None(?:  # (?P<text>.*))?$", re.MULTILINE)
+# A check with a comment above stays: it is what the comment is about.
+_CHECK = re.compile(
+    r"^(?P<comment>[ \t]*#[^\n]*\n\s*)?[ \t]+assert_size_stride\(\w+, \([0-9, ]*\), \([0-9, ]*\)(?:, 'input')?\)$", re.M
+)
 _AOT_ID = re.compile(r"^(?:#|//) AOT ID: .*", re.MULTILINE)
 _PARTITION = re.compile(r"partition_\d+$")
 _TOO_LARGE = f"larger than {MAX_SIZE // 2**20} MB"
@@ -102,7 +106,7 @@ class _Reader:
         kernels = [self._kernel(definition, problems) for definition in definitions]
         benchmark = _BENCHMARK.search(self.text, definitions[-1].body_end if definitions else 0)
         end = benchmark.start() if benchmark else len(self.text)
-        source = parse_python(self._without_kernels(definitions, end))
+        source = _parsed(self._without_kernels(definitions, end))
         aot_id = self._read_aot_id(problems)
         functions = _functions(source.body)
         wrapper = WrapperReader(source, {kernel.name: kernel for kernel in kernels}, functions, self.file).read()
@@ -205,6 +209,12 @@ class _Reader:
                 excerpt_of(line),
             )
         ]
+
+
+def _parsed(code: str) -> PythonSource:
+    """The wrapper as Python. Size checks say nothing here and are a fourth of what there is to parse."""
+    source = parse_python(_CHECK.sub(lambda match: match[0] if match["comment"] else "", code))
+    return parse_python(code) if source.bad else source
 
 
 def _height(statement: ast.stmt) -> int:

@@ -21,9 +21,10 @@ HOLES = _LAST - _FIRST
 _HOLE = re.compile(f"[{chr(_FIRST)}-{chr(_LAST)}]")
 _RUN = re.compile(f"[0-9]+|{_HOLE.pattern}")
 _NUMBER = re.compile(f"-?(?:[0-9]+|([{chr(_FIRST)}-{chr(_LAST)}]))")
-# Translating ASCII is an order of magnitude faster than a regular expression.
-_DIGITS_TO_ZERO = dict.fromkeys(b"123456789", "0")
-_OTHERS_TO_BLANK = {code: " " for code in range(128) if not chr(code).isdigit()}
+# Translating bytes by a table is several times faster than a regular expression.
+_DIGITS = frozenset(b"0123456789")
+_DIGITS_TO_ZERO = bytes(ord("0") if code in _DIGITS else code for code in range(256))
+_OTHERS_TO_BLANK = bytes(code if code in _DIGITS else ord(" ") for code in range(256))
 _LONGEST_NUMBER = 1000
 _REMEMBERED_NUMBERS = 40
 _REMEMBERED_RECORDS = 4096
@@ -54,10 +55,11 @@ def split_numbers(text: str) -> tuple[str, Numbers]:
     """
     if not text.isascii():
         return _RUN.sub("0", text), tuple(_RUN.findall(text))
-    key = text.translate(_DIGITS_TO_ZERO)
-    while "00" in key:
-        key = key.replace("0000", "0").replace("00", "0")
-    return key, tuple(text.translate(_OTHERS_TO_BLANK).split())
+    data = text.encode()
+    key = data.translate(_DIGITS_TO_ZERO).replace(b"0000", b"0").replace(b"00", b"0").replace(b"00", b"0")
+    while b"00" in key:
+        key = key.replace(b"00", b"0")
+    return key.decode(), tuple(data.translate(_OTHERS_TO_BLANK).decode().split())
 
 
 def has_holes(text: str) -> bool:
