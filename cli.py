@@ -607,7 +607,7 @@ def check(paths: tuple[Path, ...], init: bool, form: str, full: bool, as_json: b
         raise click.UsageError("Give a RUN alone with --init, else CONTRACTS.toml and RUN.")
     from analyzer.contracts import Outcome, contracts_of_run, parse
     from analyzer.contracts import check as run_check
-    from analyzer.traces import trace_logs
+    from analyzer.load.traces import trace_logs
     from analyzer.views.check import CheckView, check_document, github_lines
 
     contracts = () if init else parse(_text_of(paths[0]), str(paths[0]))

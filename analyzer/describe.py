@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from analyzer.facts import BufferFact, Fate, GraphFacts, GroupFact, KernelFact, NodeFact, Storage
 from analyzer.graph import Graph, Key
-from analyzer.ledger import REMOVED, Entries
 from analyzer.model import DumpNode, Layout, Location, SourceSite
-from analyzer.why import Why, leaves_of
+from analyzer.reasons.ledger import REMOVED, Entries
+from analyzer.reasons.why import Why, leaves_of
 
 
 @dataclass(frozen=True, slots=True)

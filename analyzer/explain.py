@@ -13,11 +13,11 @@ from difflib import get_close_matches
 
 import networkx as nx
 
-from analyzer.apart import Apart, Boundaries
 from analyzer.describe import Describer, Told
 from analyzer.errors import UsageError
 from analyzer.facts import GraphFacts, GroupFact, KernelFact
 from analyzer.graph import Graph, Key, NodeKind, computing, to_networkx
+from analyzer.reasons.apart import Apart, Boundaries
 
 _PREFERRED = (
     NodeKind.FX_NODE,

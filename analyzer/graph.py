@@ -19,7 +19,7 @@ import networkx as nx
 
 from analyzer.facts import BufferFact, Fate, GraphFacts, KernelFact, NodeFact
 from analyzer.model import DumpNode, SourceSite, StrEnum
-from analyzer.why import leaves_of
+from analyzer.reasons.why import leaves_of
 
 if TYPE_CHECKING:
     Graph: TypeAlias = nx.MultiDiGraph[Any]

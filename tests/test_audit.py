@@ -15,15 +15,15 @@ from analyzer.ablations import ABLATIONS
 from analyzer.artifacts.manifest import Manifest
 from analyzer.artifacts.sidecar_records import Context, PatchedFunction, RecordedGraph, Sidecar
 from analyzer.audit import AuditResult, GraphAudit, RungName, Verdict, audit
-from analyzer.effective import Source, config_differences, effective_config
+from analyzer.audit.judge import decide
+from analyzer.audit.ladder import Changes
+from analyzer.audit.postconditions.record import Count
+from analyzer.compare.effective import Source, config_differences, effective_config
+from analyzer.compare.pairing import pair_graphs
+from analyzer.compare.sameness import reordered_only, same_code
 from analyzer.errors import UsageError
-from analyzer.judge import decide
-from analyzer.ladder import Changes
 from analyzer.load import load_run
 from analyzer.model import Artifact, ArtifactState, CacheState, CompiledGraph, Run, RunnableScript
-from analyzer.pairing import pair_graphs
-from analyzer.postconditions.record import Count
-from analyzer.sameness import reordered_only, same_code
 from analyzer.verdict import summarize
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "ablations"
@@ -325,9 +325,9 @@ def test_an_unknown_name_suggests_the_nearest() -> None:
 def test_graphs_whose_numbers_shifted_are_paired_by_content() -> None:
     graph = run(arm_of("sincos", "baseline")).graphs[0]
     other = replace(run(arm_of("mm_bias", "baseline")).graphs[0], name="model__1_inference_1.1")
-    base = Run("base", (graph, other))
-    shifted = Run("ablated", (replace(other, name="model__2_inference_2.2"), graph))
-    found = [(pair.base and pair.base.name, pair.ablated and pair.ablated.name) for pair in pair_graphs(base, shifted)]
+    shifted = [replace(other, name="model__2_inference_2.2"), graph]
+    pairs = pair_graphs([graph, other], shifted, versions=False)
+    found = [(pair.base and pair.base.name, pair.ablated and pair.ablated.name) for pair in pairs]
     assert found == [(graph.name, graph.name), ("model__1_inference_1.1", "model__2_inference_2.2")]
 
 

@@ -20,8 +20,8 @@ from analyzer.contracts.write import quoted
 from analyzer.errors import ArtifactError, UsageError
 from analyzer.facts import Fate, GraphFacts, NodeFact, Storage, Summary
 from analyzer.load import load_run
+from analyzer.load.traces import trace_logs
 from analyzer.model import CacheState, FxNode, Run, SourceSite
-from analyzer.traces import trace_logs
 from analyzer.views.check import CheckView, check_document, github_lines
 
 ROOT = Path(__file__).parent.parent

@@ -9,9 +9,9 @@ import pytest
 from analyzer.analyze import analyze
 from analyzer.analyze.traffic import Traffic
 from analyzer.analyze.whole import traffic_of
-from analyzer.costs import costs
 from analyzer.load import load_run
 from analyzer.model import CompiledGraph, Dep, DumpBuffer, DumpNode, Layout, LoopBody, NodeUser
+from analyzer.reasons.costs import costs
 
 CAPTURED = Path(__file__).parent.parent / "fixtures/captured"
 

@@ -14,7 +14,7 @@ import pytest
 from analyzer.analyze import analyze
 from analyzer.artifacts import deviceless
 from analyzer.artifacts.deviceless import AUTOTUNE, PAD_MM, SDPA, AssumedChoice, Deviceless
-from analyzer.assumed import doubts
+from analyzer.audit.assumed import doubts
 from analyzer.capture import CaptureRequest, capture, preflight, profile
 from analyzer.capture.preflight import Installed, judge
 from analyzer.errors import ArtifactError, CaptureError, UsageError

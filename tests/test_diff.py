@@ -13,8 +13,8 @@ import pytest
 
 import cli
 from analyzer.analyze import analyze
+from analyzer.compare.pairing import pair_graphs
 from analyzer.diff.compare import diff_graphs, diff_runs
-from analyzer.diff.pairing import pair_graphs
 from analyzer.diff.records import Change, Kind, Layer, RunDiff, Side
 from analyzer.diff.repeats import collapse
 from analyzer.load import load_run

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from analyzer.analyze import analyze
-from analyzer.apart import Boundaries
 from analyzer.facts import Fate, GraphFacts, NodeFact, Storage
-from analyzer.ledger import Ledger, ledger
 from analyzer.load import load_run
 from analyzer.model import FxNode
+from analyzer.reasons.apart import Boundaries
+from analyzer.reasons.ledger import Ledger, ledger
+from analyzer.reasons.why import Reasons
 from analyzer.views.ledger import LedgerView
-from analyzer.why import Reasons
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 

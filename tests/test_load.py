@@ -15,8 +15,8 @@ from analyzer.artifacts import ir_dump, output_code
 from analyzer.artifacts.trace_log import CacheEvent
 from analyzer.errors import ArtifactError
 from analyzer.load import load_run
+from analyzer.load.slots import SLOTS, Circumstances, missing_cause, overwritten
 from analyzer.model import ArtifactState, CacheState, CompiledGraph, FxGraph
-from analyzer.slots import SLOTS, Circumstances, missing_cause, overwritten
 
 RUNS = Path(__file__).parent.parent / "fixtures/runs"
 CAPTURED = Path(__file__).parent.parent / "fixtures/captured/sin_cos_inlining"

@@ -10,7 +10,7 @@ import pytest
 
 from analyzer.errors import UsageError
 from analyzer.load import load_run
-from analyzer.locate import find, focus
+from analyzer.load.locate import find, focus
 from analyzer.model import Run
 
 ROOT = Path(__file__).parent.parent

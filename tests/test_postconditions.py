@@ -10,7 +10,22 @@ from hypothesis import strategies as st
 
 from analyzer.ablations import ABLATIONS
 from analyzer.analyze import analyze
-from analyzer.effective import EffectiveConfig, Source, effective_config
+from analyzer.audit.postconditions import POSTCONDITIONS, Arm
+from analyzer.audit.postconditions.further import count_padded, count_prologues
+from analyzer.audit.postconditions.fusion import (
+    count_epilogues,
+    count_fused,
+    count_horizontal,
+    count_vertical,
+    parts,
+)
+from analyzer.audit.postconditions.inlining import count_inlined
+from analyzer.audit.postconditions.layout import iteration, measure_loops, measure_schedule
+from analyzer.audit.postconditions.memory import count_in_place, count_reuse, count_unplanned
+from analyzer.audit.postconditions.outer_loop import shared_inner_loops
+from analyzer.audit.postconditions.record import Count, joined
+from analyzer.audit.postconditions.rewriting import measure_patterns, measure_rewritten
+from analyzer.compare.effective import EffectiveConfig, Source, effective_config
 from analyzer.facts import BufferFact, Fate, GraphFacts, NodeFact
 from analyzer.load import load_run
 from analyzer.model import (
@@ -31,21 +46,6 @@ from analyzer.model import (
     OutputCode,
     Rename,
 )
-from analyzer.postconditions import POSTCONDITIONS, Arm
-from analyzer.postconditions.further import count_padded, count_prologues
-from analyzer.postconditions.fusion import (
-    count_epilogues,
-    count_fused,
-    count_horizontal,
-    count_vertical,
-    parts,
-)
-from analyzer.postconditions.inlining import count_inlined
-from analyzer.postconditions.layout import iteration, measure_loops, measure_schedule
-from analyzer.postconditions.memory import count_in_place, count_reuse, count_unplanned
-from analyzer.postconditions.outer_loop import shared_inner_loops
-from analyzer.postconditions.record import Count, joined
-from analyzer.postconditions.rewriting import measure_patterns, measure_rewritten
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "ablations"
 READ = Artifact("file", ArtifactState.PARSED)

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from analyzer.auditor import Audited
-from analyzer.by_name import CALLER, described, request_of
 from analyzer.errors import ArtifactError, UsageError
+from analyzer.testing.auditor import Audited
+from analyzer.testing.by_name import CALLER, described, request_of
 
 ROOT = Path(__file__).parent.parent
 CAPTURED = ROOT / "fixtures/captured"
@@ -131,11 +131,10 @@ def test_a_contract_file(tmp_path: Path) -> None:
 
 
 def test_the_plugin_costs_a_session_nothing() -> None:
-    script = (
-        "import sys, pytest; before = set(sys.modules); import analyzer.pytest_plugin; print(set(sys.modules) - before)"
-    )
+    imports = "import analyzer.testing.plugin"
+    script = f"import sys, pytest; before = set(sys.modules); {imports}; print(set(sys.modules) - before)"
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert set(eval(done.stdout)) <= {"analyzer", "analyzer.pytest_plugin"}
+    assert set(eval(done.stdout)) <= {"analyzer", "analyzer.testing", "analyzer.testing.plugin"}
 
 
 # ------------------------------------------------------------------------------------------------------- whole tests
@@ -190,7 +189,7 @@ def test_a_test_file_that_uses_the_fixture(tmp_path: Path) -> None:
     (tmp_path / "layers.py").write_text(LAYERS, encoding="utf-8")
     (tmp_path / "test_layers.py").write_text(TESTS, encoding="utf-8")
     installed = any(entry.name == "inductor_audit" for entry in entry_points(group="pytest11"))
-    plugin = [] if installed else ["-p", "analyzer.pytest_plugin"]
+    plugin = [] if installed else ["-p", "analyzer.testing.plugin"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "--tb=short", *plugin, "--rootdir", str(tmp_path), str(tmp_path)],
         cwd=ROOT,

@@ -13,9 +13,9 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 import cli
-from analyzer import archive
 from analyzer.errors import AnalyzerError, ArtifactError, UsageError
-from analyzer.tree import Folder, open_tree, text_of
+from analyzer.load import archive
+from analyzer.load.tree import Folder, open_tree, text_of
 
 NAME = "torch_compile_debug/run_2026_01_01_00_00_00_000000-pid_7/torchinductor/model__0_inference_0.0/ir_pre_fusion.txt"
 TEXT = b"op0: NopKernelSchedulerNode(ComputedBuffer)\n"

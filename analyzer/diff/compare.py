@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from analyzer.analyze import analyze
+from analyzer.compare.pairing import pair_graphs
 from analyzer.diff.environment import config_changes, environment_changes
 from analyzer.diff.layers.code import code_changes
 from analyzer.diff.layers.cost import cost_changes
@@ -12,7 +13,6 @@ from analyzer.diff.layers.fx import fx_changes
 from analyzer.diff.layers.lowering import lowering_changes
 from analyzer.diff.layers.scheduling import scheduling_changes
 from analyzer.diff.matching import Matching, match_graphs
-from analyzer.diff.pairing import pair_graphs
 from analyzer.diff.records import Change, GraphDiff, RunDiff
 from analyzer.facts import GraphFacts
 from analyzer.model import CompiledGraph, Run

@@ -6,11 +6,17 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
+from analyzer.compare.effective import (
+    ENVIRONMENT,
+    ConfigDifference,
+    EffectiveConfig,
+    config_differences,
+    effective_config,
+)
+from analyzer.compare.pairing import inputs_of
 from analyzer.diff.records import ConfigChange, EnvironmentChange
-from analyzer.effective import ENVIRONMENT, ConfigDifference, EffectiveConfig, config_differences, effective_config
 from analyzer.facts import GraphFacts
 from analyzer.model import CacheState, CompiledGraph, Location, Run
-from analyzer.pairing import inputs_of
 
 Pairs = Sequence[tuple[GraphFacts, GraphFacts]]
 

@@ -11,7 +11,7 @@ from analyzer.doctor.limits import too_long
 from analyzer.doctor.records import Cause
 from analyzer.doctor.scene import Scene
 from analyzer.errors import ArtifactError
-from analyzer.locate import ARTIFACT_NAMES, is_run
+from analyzer.load.locate import ARTIFACT_NAMES, is_run
 from analyzer.model import CacheState
 
 CAPTURE = "run `inductor-audit capture SCRIPT`: it sets the variables before torch is imported and brings cold caches"

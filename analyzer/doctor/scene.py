@@ -7,12 +7,12 @@ from pathlib import Path, PurePosixPath
 
 from analyzer.artifacts.trace_log import TraceCompile, TraceLog
 from analyzer.errors import AnalyzerError
-from analyzer.launch import newest_launch, processes_of
 from analyzer.load import load_run
-from analyzer.locate import find, focus
+from analyzer.load.launch import newest_launch, processes_of
+from analyzer.load.locate import find, focus
+from analyzer.load.traces import trace_logs
+from analyzer.load.tree import Folder, is_archive, open_tree
 from analyzer.model import Run
-from analyzer.traces import trace_logs
-from analyzer.tree import Folder, is_archive, open_tree
 
 
 @dataclass(frozen=True, slots=True)

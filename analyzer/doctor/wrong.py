@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from analyzer.compare.effective import Source, effective_config
 from analyzer.contracts.whole_run import break_place, break_reason
 from analyzer.doctor.nothing import CAPTURE
 from analyzer.doctor.records import Cause, Level
 from analyzer.doctor.scene import Scene
 from analyzer.doctor.variables import is_unknown, nearest
-from analyzer.effective import Source, effective_config
 from analyzer.model import Artifact, ArtifactState, CompiledGraph
 from analyzer.version import at_least
 

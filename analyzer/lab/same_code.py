@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from analyzer.compare.pairing import pair_graphs
+from analyzer.compare.sameness import same_code
 from analyzer.errors import AnalyzerError
 from analyzer.load import load_run
 from analyzer.model import CompiledGraph
-from analyzer.pairing import pair_graphs
-from analyzer.sameness import same_code
 
 
 def other_code(one: Path, other: Path) -> str | None:
     """Why the two runs did not generate the same code; None when they did."""
     try:
-        pairs = pair_graphs(load_run(one), load_run(other))
+        pairs = pair_graphs(load_run(one).graphs, load_run(other).graphs, versions=False)
         differing = [pair.name for pair in pairs if not _same(pair.base, pair.ablated)]
     except AnalyzerError as error:
         return f"a run cannot be read: {error}"

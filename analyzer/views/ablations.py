@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from analyzer.ablations import Ablation, Layer, Setting
-from analyzer.effective import short_key
+from analyzer.compare.effective import short_key
 from analyzer.views.text import headed, indented
 
 _LAYERS = {

@@ -11,9 +11,9 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from analyzer.compare.effective import short_key
 from analyzer.diff.records import Change, ConfigChange, EnvironmentChange, GraphDiff, Kind, Layer, Repeated, RunDiff
 from analyzer.diff.repeats import collapse
-from analyzer.effective import short_key
 from analyzer.facts import Summary
 from analyzer.model import Location
 from analyzer.views.text import byte_text, counted, cut, headed, indented, listed, mentioned, more, plain, shortened

@@ -10,11 +10,11 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.text import Text
 from rich.tree import Tree
 
-from analyzer.apart import Apart
 from analyzer.describe import Told
 from analyzer.explain import Explanation, PairExplanation, Step
 from analyzer.graph import EdgeKind, Key, NodeKind
 from analyzer.model import Location
+from analyzer.reasons.apart import Apart
 from analyzer.views.ledger import apart_lines, why_line
 from analyzer.views.text import counted, cut, headed, indented, listed, more, plain, shortened
 

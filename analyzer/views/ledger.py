@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.text import Text
 
-from analyzer.apart import Apart
-from analyzer.costs import Costs, Recomputed, Saved, costs
 from analyzer.facts import GraphFacts
-from analyzer.ledger import Entry, ledger
+from analyzer.reasons.apart import Apart
+from analyzer.reasons.costs import Costs, Recomputed, Saved, costs
+from analyzer.reasons.ledger import Entry, ledger
+from analyzer.reasons.why import CONSISTENT, Why
 from analyzer.views.text import byte_text, counted, cut, headed, indented, listed, more, plain, shortened
-from analyzer.why import CONSISTENT, Why
 
 ENTRIES = 40
 OFFENDERS = 5

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from analyzer.artifacts.runnable import meaningful_config
-from analyzer.effective import HARMLESS, short_key
+from analyzer.compare.effective import HARMLESS, short_key
 from analyzer.facts import GraphFacts
 from analyzer.model import CompiledGraph
 

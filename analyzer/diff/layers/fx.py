@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from analyzer.compare.sameness import same_program
 from analyzer.diff.fx_matching import FxShape
 from analyzer.diff.layers.words import arrival_text
 from analyzer.diff.matching import GraphSide, Matching
 from analyzer.diff.records import Change, Kind, Layer, Side
 from analyzer.model import FxNode
-from analyzer.sameness import same_program
 
 
 def fx_changes(matching: Matching) -> Iterator[Change]:

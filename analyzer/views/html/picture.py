@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import networkx as nx
 
 from analyzer.facts import GraphFacts, GroupFact
+from analyzer.reasons.why import leaves_of
 from analyzer.views.html.layout import Digraph, place
 from analyzer.views.text import listed, plain, shortened
-from analyzer.why import leaves_of
 
 WINDOW = 60
 """Groups per picture: what a person can still follow. A larger graph is cut into several, in execution order."""

@@ -1,0 +1,1 @@
+"""Why each value was realized or inlined, each group fused or kept apart, and what that costs."""

@@ -1,0 +1,1 @@
+"""The pytest plugin: captures a function in a test, and asserts on fates and kernels."""
