@@ -17,7 +17,7 @@ import click
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from analyzer.capture import CaptureResult
+    from analyzer.capture import CaptureRequest, CaptureResult
     from analyzer.errors import AnalyzerError
     from analyzer.facts import GraphFacts
     from analyzer.lab import LabRequest, LabResult
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 FINE, FINDING, FAILED = 0, 1, 2
 LAYERS = ("fx", "lowering", "scheduling", "code", "cost")
 INTERRUPTED = 130
+PAGED = "inductor-audit.pager"
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -46,10 +47,20 @@ def plain_option(command: _Command) -> _Command:
     return click.option("--no-color", is_flag=True, help=help_text)(command)
 
 
+def pager_option(command: _Command) -> _Command:
+    """The option for long texts. Whoever prints asks the context for it, so that no command passes it on."""
+    help_text = "Show the text in $PAGER, with its colours; nothing changes when output is piped."
+
+    def keep(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+        context.meta[PAGED] = wanted
+
+    return click.option("--pager", is_flag=True, expose_value=False, callback=keep, help=help_text)(command)
+
+
 def reading(command: _Command) -> _Command:
     """The options of every command that only reads."""
     as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout, nothing else.")
-    return as_json(plain_option(command))
+    return as_json(plain_option(pager_option(command)))
 
 
 def page_option(command: _Command) -> _Command:
@@ -83,6 +94,34 @@ def _ablation_names(_: click.Context, __: click.Parameter, typed: str) -> list[s
     from analyzer.ablations import ABLATIONS
 
     return [entry.name for entry in ABLATIONS if entry.name.startswith(typed)]
+
+
+def _run_named(context: click.Context) -> Path | None:
+    """The RUN before the word that is being completed; click leaves it among the rest after `--graph`."""
+    named = context.params.get("run") or next(iter(context.args), None)
+    return Path(named) if named else None
+
+
+def _graph_names(context: click.Context, __: click.Parameter, typed: str) -> list[str]:
+    """The graphs of the run that was named before, for the shell."""
+    from analyzer.names import graph_names
+
+    path = _run_named(context)
+    return graph_names(path, typed) if path is not None else []
+
+
+def _item_names(context: click.Context, __: click.Parameter, typed: str) -> list[str]:
+    """What `explain` can tell about in the run that was named before, for the shell."""
+    from analyzer.names import item_names
+
+    path = _run_named(context)
+    return item_names(path, typed, context.params.get("graph")) if path is not None else []
+
+
+def graph_option(command: _Command) -> _Command:
+    """The option for one graph of several."""
+    help_text = "Only this compiled graph; names are folder names."
+    return click.option("--graph", "name", metavar="NAME", help=help_text, shell_complete=_graph_names)(command)
 
 
 @click.group(
@@ -196,9 +235,19 @@ def capture(target: tuple[str, ...], out: Path | None, no_color: bool, **options
         codegen_only=options["codegen_only"],
         ptx=options["ptx"],
     )
+    _warn_of_experiments(request)
     result = run_capture(request, ProgressLines(console))
     console.print(CaptureView(result))
     return _capture_code(result)
+
+
+def _warn_of_experiments(request: CaptureRequest) -> None:
+    """Why a capture without a device may fail or be wrong with this torch; asked before anything runs."""
+    from analyzer.capture.assumed_device import assumed_device
+
+    device = assumed_device(request)
+    for note in device.support.notes if device is not None else ():
+        click.echo(f"note: experimental: {note}", err=True)
 
 
 def _capture_code(result: CaptureResult) -> int:
@@ -225,7 +274,7 @@ def _command_line(target: tuple[str, ...], python: str, module: str | None, whol
 
 def _warn_of_misplaced(target: tuple[str, ...]) -> None:
     """An option of ours behind the script is the script's own, but rarely meant to be."""
-    ours = ("--ablation", "--set", "--baseline-of", "--out", "--target", "--codegen-only")
+    ours = ("--ablation", "--set", "--baseline-of", "--out", "--target", "--profile", "--codegen-only", "--ptx")
     misplaced = [argument for argument in target[1:] if argument.partition("=")[0] in ours]
     if misplaced:
         click.echo(f"note: {misplaced[0]} goes to {target[0]}; options of capture come before it", err=True)
@@ -236,26 +285,32 @@ def _warn_of_misplaced(target: tuple[str, ...]) -> None:
 
 @cli.command(short_help="Show what became of every op.")
 @click.argument("run", metavar="RUN", type=RUN)
-@click.option("--graph", "name", metavar="NAME", help="Only this compiled graph; names are folder names.")
+@graph_option
+@click.option("--why", is_flag=True, help="Tell of each op why it was inlined or realized, and what that costs.")
+@click.option("--sort", "order", type=click.Choice(["order", "bytes"]), default="order", help="bytes: largest first.")
 @click.option("--full", is_flag=True, help="Leave nothing out of long lists.")
 @page_option
 @reading
-def report(run: Path, name: str | None, full: bool, page: Path | None, as_json: bool, no_color: bool) -> int:
+def report(
+    run: Path, name: str | None, why: bool, order: str, full: bool, page: Path | None, as_json: bool, no_color: bool
+) -> int:
     """Show what became of every op of RUN: its fate, its buffer, its kernel, and how that is known.
 
     RUN is a folder that `capture` wrote, any torch_compile_debug folder or one inside it, an archive of one (.zip,
     .tar, .tar.gz), or a single artifact file.
 
     \b
-    Example:
+    Examples:
       inductor-audit report torch_compile_debug
+      inductor-audit report bug_report.zip --graph model__0_forward_1.0 --why
+      inductor-audit report torch_compile_debug --sort bytes --full --pager
     """
     loaded, facts = _analyzed(run, name)
 
     def view() -> RenderableType:
         from analyzer.views.report import ReportView
 
-        return ReportView(loaded, facts, full)
+        return ReportView(loaded, facts, full, why, largest=order == "bytes")
 
     def document() -> dict[str, Any]:
         from analyzer.views.json import report_document
@@ -272,9 +327,11 @@ def report(run: Path, name: str | None, full: bool, page: Path | None, as_json: 
 
 @cli.command(short_help="Tell all about one op, buffer, kernel or line.")
 @click.argument("run", metavar="RUN", type=RUN)
-@click.argument("name", metavar="NAME")
-@click.argument("other", metavar="[NAME2]", required=False)
-@click.option("--graph", "graph", metavar="NAME", help="Only this compiled graph; names are folder names.")
+@click.argument("name", metavar="NAME", shell_complete=_item_names)
+@click.argument("other", metavar="[NAME2]", required=False, shell_complete=_item_names)
+@click.option(
+    "--graph", metavar="NAME", help="Only this compiled graph; names are folder names.", shell_complete=_graph_names
+)
 @click.option("--full", is_flag=True, help="Leave nothing out of long lists.")
 @reading
 def explain(
@@ -287,7 +344,7 @@ def explain(
     \b
     Examples:
       inductor-audit explain torch_compile_debug buf3
-      inductor-audit explain torch_compile_debug model.py:17
+      inductor-audit explain torch_compile_debug model.py:10
       inductor-audit explain torch_compile_debug relu mm
     """
     from analyzer.explain import explain as explain_one
@@ -307,7 +364,7 @@ def explain(
 @cli.command(short_help="Write the graph of all layers for other tools.")
 @click.argument("run", metavar="RUN", type=RUN)
 @click.option("--to", "form", type=click.Choice(["graphml", "dot", "json", "html"]), required=True, help="The format.")
-@click.option("--graph", "name", metavar="NAME", help="Only this compiled graph; names are folder names.")
+@graph_option
 @click.option("--out", metavar="FILE", type=RUN, help="Write there instead of to stdout.")
 def export(run: Path, form: str, name: str | None, out: Path | None) -> int:
     """Write RUN as a graph: source lines, ops, FX nodes, buffers, scheduler nodes, groups and kernels.
@@ -447,6 +504,14 @@ def diff(
 )
 @click.option("--factorial", is_flag=True, help="All subsets of the ablations, and what each is worth; implies --time.")
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Set a torch._inductor.config key, always.")
+@click.option("--target", "device", metavar="cuda[:GPU]", help="Generate code for a GPU that need not be there.")
+@click.option("--profile", metavar="FILE", type=RUN, help="With --target cuda: another device, described in FILE.")
+@click.option(
+    "--codegen-only/--compile",
+    "codegen_only",
+    default=None,
+    help="Whether kernels are only written; by default they are compiled to be timed, and not otherwise.",
+)
 @click.option("--out", metavar="DIR", type=RUN, help="Keeps the arms; inductor-audit-runs/ablate-SCRIPT by default.")
 @click.option("--python", metavar="EXE", help="The interpreter that has your torch; this one by default.")
 @click.option("--timeout", metavar="SECONDS", type=click.FloatRange(min=0, min_open=True), help="Of each arm.")
@@ -464,7 +529,7 @@ def ablate(target: tuple[str, ...], full: bool, as_json: bool, no_color: bool, *
 
     A ratio of times is shown as an ablation's effect only if its verdict is EFFECTIVE and its interval leaves the noise
     that the control shows. Finished arms are kept in --out: the same command goes on where it was interrupted, and
-    captures anew what has changed.
+    captures anew what has changed. Without --time no kernel is compiled: an audit reads what is written.
 
     Options may stand before or behind SCRIPT; those that are not known here, and all behind `--`, are the script's.
 
@@ -473,6 +538,7 @@ def ablate(target: tuple[str, ...], full: bool, as_json: bool, no_color: bool, *
       inductor-audit ablate train.py --table paper --time
       inductor-audit ablate --factorial --ablation inlining --ablation fusion train.py --epochs 1
       inductor-audit ablate --ablation fusion --script 'a.py --small' --script b.py --csv results.csv
+      inductor-audit ablate --target cuda:h100 train.py --table paper
     """
     from analyzer.views.ablate import LabView
     from analyzer.views.json import ablate_document
@@ -488,7 +554,7 @@ def _laboratory(
     target: tuple[str, ...], no_color: bool, options: dict[str, Any]
 ) -> tuple[LabRequest, Engine, LiveArms]:
     from analyzer.capture import parse_setting
-    from analyzer.lab import LabRequest, paper_rows, parse_scripts
+    from analyzer.lab import LabRequest, Target, paper_rows, parse_scripts
     from analyzer.lab.engines import make_engine, parse_option
     from analyzer.views.ablate import LiveArms
     from analyzer.views.console import make_console
@@ -498,6 +564,8 @@ def _laboratory(
     names = (*options["ablations"], *(paper_rows() if options["table"] else ()))
     out = cwd / (options["out"] or Path("inductor-audit-runs") / f"ablate-{'-'.join(one.label for one in scripts)}")
     timed = options["timed"] or options["factorial"]
+    codegen_only = not timed if options["codegen_only"] is None else options["codegen_only"]
+    profile = cwd / options["profile"] if options["profile"] else None
     request = LabRequest(
         scripts,
         names,
@@ -510,6 +578,7 @@ def _laboratory(
         jobs=options["jobs"],
         timeout=options["timeout"],
         settings=tuple(parse_setting(text) for text in options["settings"]),
+        target=Target(options["device"], profile, codegen_only),
     )
     live = LiveArms(make_console(no_color, stderr=True))
     details = dict(parse_option(text) for text in options["engine_options"])
@@ -605,17 +674,18 @@ def check(paths: tuple[Path, ...], init: bool, form: str, full: bool, as_json: b
     """
     if len(paths) != (1 if init else 2):
         raise click.UsageError("Give a RUN alone with --init, else CONTRACTS.toml and RUN.")
+    if init and (as_json or form != "text"):
+        raise click.UsageError("--init prints a contract file, which is TOML: leave --json and --format out.")
     from analyzer.contracts import Outcome, contracts_of_run, parse
     from analyzer.contracts import check as run_check
-    from analyzer.load.traces import trace_logs
     from analyzer.views.check import CheckView, check_document, github_lines
 
     contracts = () if init else parse(_text_of(paths[0]), str(paths[0]))
     loaded, facts = _analyzed(paths[-1])
     if init:
-        _deliver(contracts_of_run(loaded, facts, trace_logs(paths[-1])), None)
+        _deliver(contracts_of_run(loaded, facts), None)
         return FINE
-    report = run_check(contracts, loaded, facts, trace_logs(paths[-1]))
+    report = run_check(contracts, loaded, facts)
     if form == "github" and not as_json:
         _deliver("".join(f"{line}\n" for line in github_lines(report)), None)
     else:
@@ -710,9 +780,10 @@ def _show(
 
             click.echo(dumps(document()))
         else:
-            from analyzer.views.console import make_console
+            from analyzer.views.console import make_console, show
 
-            make_console(no_color).print(view())
+            paged = click.get_current_context().meta.get(PAGED, False)
+            show(make_console(no_color), view(), click.echo_via_pager if paged else None)
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -29,6 +29,8 @@ _PREFERRED = (
 )
 _LINE = re.compile(r"(?P<file>.+):(?P<line>\d{1,9})")
 _HANDLE = re.compile(r"(?P<kernel>.+):\d+")
+_NEAR = 5
+"""So many names are suggested for an unknown one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +100,14 @@ def explain_pair(graphs: Sequence[GraphFacts], first: str, second: str) -> tuple
 
 def _unknown(name: str, parts: Sequence[_Explainer]) -> UsageError:
     names = list(dict.fromkeys(label for part in parts for label in part.names()))
-    near = get_close_matches(name, names, n=5, cutoff=0.5)
-    hint = f"near names: {', '.join(near)}" if near else "`inductor-audit report RUN` lists the names"
+    if (line := _LINE.fullmatch(name)) and not any(_LINE.fullmatch(label) for label in names):
+        return UsageError(
+            f"nothing is known of line {line['line']} of {line['file']}: no artifact of this run names source lines",
+            "`inductor-audit report RUN` lists the ops by name",
+        )
+    near = [label for label in names if name in label] + get_close_matches(name, names, n=_NEAR, cutoff=0.5)
+    told = ", ".join(list(dict.fromkeys(near))[:_NEAR])
+    hint = f"near names: {told}" if told else "`inductor-audit report RUN` lists the names"
     return UsageError(f"nothing in this run is named {name!r}", hint)
 
 

@@ -246,8 +246,9 @@ def _dot(graph: Graph) -> str:
 
 
 def _dot_attributes(attributes: Mapping[str, Any]) -> str:
+    """Names are quoted like values: `graph` and `node` are words of the language itself."""
     told = {**attributes, "label": f"{attributes['kind']}\n{attributes['label']}"}
-    return ", ".join(f"{name}={_quoted(str(value))}" for name, value in told.items())
+    return ", ".join(f"{_quoted(name)}={_quoted(str(value))}" for name, value in told.items())
 
 
 def _quoted(text: str) -> str:

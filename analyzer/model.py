@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from analyzer.artifacts.deviceless import Deviceless
     from analyzer.artifacts.manifest import Manifest
+    from analyzer.artifacts.ptx import PtxEstimates
     from analyzer.artifacts.sidecar import Sidecar
-    from analyzer.artifacts.trace_log import TraceGraph
+    from analyzer.artifacts.trace_log import TraceGraph, TraceLog
 
 if sys.version_info >= (3, 11):
     from enum import StrEnum
@@ -471,7 +472,8 @@ class CompiledGraph:
     """One graph that Inductor compiled: a folder `model__0_forward_1.0`, or the same from a log. None: not there.
 
     `kind` is inference, forward, backward or unknown; `fx` is the post-grad graph (`fx_graph_transformed.py`),
-    `readable` the one handed to Inductor, `pre_grad` the one that Dynamo traced (read where `fx` lacks source lines).
+    `readable` the one handed to Inductor (read where there is no `fx`), `pre_grad` the one that Dynamo traced (read
+    where it has source lines that `fx` lacks).
     `sidecar` is what our own capture recorded inside the compiler.
     `overwritten` names the subgraphs of control flow whose dumps took the place of their parent's. `process` tells the
     graphs of a launch with several processes apart (`rank 1`, `process 2`), which have equal names; else it is None.
@@ -491,6 +493,7 @@ class CompiledGraph:
     provenance: Provenance | None = None
     sidecar: Sidecar | None = None
     deviceless: Deviceless | None = None
+    ptx: PtxEstimates | None = None
     trace: TraceGraph | None = None
     overwritten: tuple[str, ...] = ()
     process: str | None = None
@@ -515,6 +518,8 @@ class Run:
     """One debug run: everything that one RUN argument of the command line denotes.
 
     `notes` are findings about the run itself in plain sentences: cache hits, sibling runs, graphs that crashed.
+    `traces` are the structured trace logs of its processes; `older` the names of `run_*` folders of earlier launches
+    beside them, which were left out.
     """
 
     path: str
@@ -523,6 +528,8 @@ class Run:
     cache_state: CacheState = CacheState.UNKNOWN
     manifest: Manifest | None = None
     notes: tuple[str, ...] = ()
+    traces: tuple[TraceLog, ...] = ()
+    older: tuple[str, ...] = ()
 
     @property
     def captured(self) -> bool:

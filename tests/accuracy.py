@@ -33,8 +33,8 @@ def compare(exact: GraphFacts, said: GraphFacts, counts: Counter[str], misses: l
     live = {node.name for node in exact.nodes if node.node.op == "call_function"}
     ours = {buffer.name: buffer for buffer in said.buffers}
     for buffer in exact.buffers:
-        if buffer.name in ours:  # others were dead before the dump was written: nothing but the sidecar knows them
-            _compare_buffer(buffer, ours[buffer.name], live, counts, misses)
+        missing = BufferFact(buffer.name, buffer.operation, buffer.ir_class, reason="not known to exist")
+        _compare_buffer(buffer, ours.get(buffer.name, missing), live, counts, misses)
     kernels = {group.name: group.kernel for group in said.groups}
     for group in exact.groups:
         if group.kernel is not None:

@@ -67,7 +67,7 @@ def test_the_founding_table(tmp_path):
         "inlining+fusion": ("EFFECTIVE", None),
     }
     assert arms["control"]["before"] == arms["control"]["summary"] == arms["baseline"]["summary"]
-    assert all(one["time"] is None and one["compile_s"] > 0 for one in arms.values())
+    assert all(one["time"] is None and one["compile_s"] is None for one in arms.values())  # nothing was compiled
     assert code == 1
 
 

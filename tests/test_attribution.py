@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from analyzer.analyze import analyze
+from analyzer.analyze.dead import GONE
 from analyzer.facts import Evidence, Fate, GraphFacts, Storage
 from analyzer.load import load_run
 from tests.accuracy import LEVELS, measure, row, without
@@ -19,6 +20,11 @@ CAPTURED = sorted(path for path in (FIXTURES / "captured").iterdir() if path.is_
 def facts_of(run: Path, graph: str = "", level: str = "bare") -> GraphFacts:
     """Facts of the graph whose name holds `graph`, with only a level's evidence."""
     return next(analyze(without(g, level)) for g in load_run(run).graphs if graph in g.name)
+
+
+def facts_of_capture(run: str, graph: str) -> GraphFacts:
+    """The same with our sidecar."""
+    return next(analyze(g) for g in load_run(FIXTURES / "captured" / run).graphs if graph in g.name)
 
 
 def fates(facts: GraphFacts) -> dict[str, Fate]:
@@ -63,6 +69,82 @@ def test_a_scatter_writes_its_value_into_a_fresh_buffer():
     assert writer.shares_memory_with == scatter.buffer
 
 
+def test_equal_values_are_realized_though_nobody_can_say_which_is_which():
+    """The two states that an LSTM starts from are equal constants, each in a buffer."""
+    found = fates(facts_of(FIXTURES / "runs" / "cpu-2.13" / "lstm"))
+    assert (found["full_default"], found["full_default_1"]) == (Fate.REALIZED, Fate.REALIZED)
+
+
+def test_scatters_are_told_apart_by_the_calls_that_write():
+    """One scatter is a library call: it parts the loops, which write into copies of one input, into two kernels."""
+    facts = facts_of(FIXTURES / "runs" / "cpu-2.7" / "scatter_many")
+    assert facts.buffer("buf4").fx_node == "scatter_reduce"
+    assert facts.buffer("buf2").fx_node == "scatter_add"
+    kernels = {group.name: group.kernel for group in facts.groups}
+    assert kernels["op5"] == "aten.scatter_reduce_.two"
+    assert kernels["op9"] == "cpp_fused_index_put_1" != kernels["op1_op3_op7_op11"]
+
+
+def test_up_to_torch_2_8_origins_end_at_views_and_lists():
+    """`index_put(x, [select], expand)`: neither the view of the scalar nor the list of indices passes origins on."""
+    facts = facts_of(FIXTURES / "runs" / "cpu-2.7" / "scatter_many")
+    assert facts.buffer("buf11").origins == ("index_put_2",)
+    assert "buf11" in facts.node("scalar_tensor").inlined_into
+
+
+def test_a_copy_between_devices_is_a_call():
+    facts = facts_of(FIXTURES / "runs" / "cuda-2.14.1-a100" / "device_copy")
+    assert (facts.node("device_put").buffer, facts.buffer("buf2").kernel) == ("buf2", "copy_")
+    assert facts.summary.kernel_calls == 3
+
+
+@pytest.mark.parametrize(
+    ("graph", "dead"),
+    [
+        # x.add_(y); x.mul_(2): add, sin and sin*y still read x when the last copy overwrites it
+        ("inference_0", {"buf1": "add", "buf3": "sin", "buf4": "mul_1"}),
+        # averages: what was computed from them on the way to the parameters, list by list
+        (
+            "inference_1",
+            {"buf2": "getitem", "buf4": "abs_1", "buf5": "add", "buf7": "getitem_1", "buf9": "abs_2", "buf10": "add_1"},
+        ),
+    ],
+)
+@pytest.mark.parametrize("level", LEVELS)
+def test_values_that_read_an_overwritten_input_had_buffers(graph, dead, level):
+    """The dump shows no such buffer: their numbers are missing, as many as there are such values."""
+    facts = facts_of(FIXTURES / "captured" / "mutation-2.13", graph, level)
+    found = {b.name: b.fx_node for b in facts.buffers if b.reason and b.reason.startswith(GONE)}
+    assert found == dead
+    assert {facts.buffer(name).storage for name in dead} == {Storage.REMOVED}
+    exact = facts_of_capture("mutation-2.13", graph)
+    assert all(set(facts.buffer(name).origins) == set(exact.buffer(name).origins) for name in dead)
+
+
+def test_a_missing_number_that_is_not_explained_stays_unknown():
+    """Without the one write that made them, nothing tells whose the missing buffers were."""
+    graph = without(load_run(FIXTURES / "captured" / "mutation-2.13").graphs[0], "bare")
+    facts = analyze(replace(graph, pre=replace(graph.pre, nodes=graph.pre.nodes[:-1])))
+    assert [b.name for b in facts.buffers if b.name in ("buf1", "buf3", "buf4")] == []
+
+
+def test_a_buffer_that_writes_into_an_input_is_the_node_that_does():
+    facts = facts_of(FIXTURES / "captured" / "mutation-2.13", "inference_1")
+    assert facts.node("getitem_4").node.args == ("_foreach_addcdiv", "0")
+    assert facts.buffer("buf0").reason == "writes the value of getitem_4 into arg4_1"
+    assert facts.buffer("buf6").reason == "writes the value of copy_ into arg0_1"
+
+
+def test_an_unused_result_of_a_reduction_is_removed():
+    """Welford's third result, the weight: nothing reads it, and no dump shows it."""
+    facts = facts_of(FIXTURES / "captured" / "reductions-2.9")
+    unused = [b for b in facts.buffers if b.reason and "a result of reduction:welford_reduce beside" in b.reason]
+    assert unused
+    assert {(b.fx_node, b.storage) for b in unused} == {(None, Storage.REMOVED)}
+    exact = facts_of_capture("reductions-2.9", "")
+    assert all(exact.buffer(b.name).storage == Storage.REMOVED for b in unused)
+
+
 def test_without_a_dump_nothing_is_said_to_be_folded():
     run = load_run(FIXTURES / "captured" / "sin_cos_thresholds").graphs[0]
     facts = analyze(replace(without(run, "bare"), pre=None, post=None))
@@ -84,7 +166,9 @@ def test_the_sidecar_is_believed_and_named():
     facts = analyze(graph)
     assert {buffer.evidence for buffer in facts.buffers} == {Evidence.CAPTURE}
     recorded = {buffer.name: buffer.origin_node for buffer in graph.sidecar.buffers()}
-    assert {buffer.name: buffer.fx_node for buffer in facts.buffers} == recorded
+    # Inductor notes no origin node for a getitem; the record of its lowering names the buffer.
+    assert {buffer.name: buffer.fx_node for buffer in facts.buffers} == recorded | {"buf1": "getitem_1"}
+    assert facts.node("getitem_1").buffer == "buf1"
 
 
 @pytest.mark.parametrize("level", LEVELS)

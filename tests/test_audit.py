@@ -11,22 +11,36 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analyzer.ablations import ABLATIONS
+from analyzer.ablations import ABLATIONS, find
 from analyzer.artifacts.manifest import Manifest
 from analyzer.artifacts.sidecar_records import Context, PatchedFunction, RecordedGraph, Sidecar
+from analyzer.artifacts.trace_log import CompileKey, TraceGraph, TraceRecord
 from analyzer.audit import AuditResult, GraphAudit, RungName, Verdict, audit
 from analyzer.audit.judge import decide
-from analyzer.audit.ladder import Changes
-from analyzer.audit.postconditions.record import Count
+from analyzer.audit.ladder import Changes, applied, own_settings
+from analyzer.audit.postconditions import POSTCONDITIONS
+from analyzer.audit.postconditions.record import Arm, Count
 from analyzer.compare.effective import Source, config_differences, effective_config
 from analyzer.compare.pairing import pair_graphs
 from analyzer.compare.sameness import reordered_only, same_code
 from analyzer.errors import UsageError
+from analyzer.facts import GraphFacts
 from analyzer.load import load_run
-from analyzer.model import Artifact, ArtifactState, CacheState, CompiledGraph, Run, RunnableScript
+from analyzer.model import (
+    Allocation,
+    Artifact,
+    ArtifactState,
+    CacheState,
+    CompiledGraph,
+    Location,
+    OutputCode,
+    Run,
+    RunnableScript,
+)
 from analyzer.verdict import summarize
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "ablations"
+READ = Artifact("file", ArtifactState.PARSED)
 
 
 @cache
@@ -401,3 +415,77 @@ def test_a_graph_that_falls_short_makes_the_run_partial() -> None:
     assert summarize([Verdict.EFFECTIVE, Verdict.UNAPPLIED]) is Verdict.PARTIAL
     assert summarize([Verdict.INERT, Verdict.NO_OPPORTUNITY]) is Verdict.INERT
     assert summarize([]) is Verdict.UNDECIDED
+
+
+# ------------------------------------------------------------------------------------------------ settings in a log
+
+FUSION_SIZE = "torch._inductor.config.max_fusion_size"
+
+
+def logged(settings: str | None, config: dict[str, str] | None = None, environment: str = "") -> CompiledGraph:
+    """A graph with a trace log whose metrics hold these settings, and with a script unless `config` is None."""
+    fields = {} if settings is None else {"inductor_config": settings}
+    place = Location("trace.log", 7)
+    metrics = TraceRecord("compilation_metrics", "compilation_metrics", CompileKey(0, 0), fields, place, 1, b"", 0, 0)
+    script = (
+        RunnableScript(READ, "2.13.0", config, {environment: "1"} if environment else {})
+        if config is not None
+        else None
+    )
+    return CompiledGraph(
+        "g", "inference", "", runnable=script, trace=TraceGraph(0, CompileKey(0, 0), {}, metrics=metrics)
+    )
+
+
+def in_force(base: CompiledGraph, ablated: CompiledGraph, ablation: str) -> tuple[bool | None, str, int | None]:
+    entry = find(ablation)
+    arms = [Arm(GraphFacts(graph), effective_config(graph)) for graph in (base, ablated)]
+    rung = applied(arms[0], arms[1], entry, own_settings(entry, POSTCONDITIONS[ablation]))
+    return rung.held, rung.evidence[0].text, rung.evidence[0].line
+
+
+def test_a_setting_from_the_environment_before_the_import_is_read_in_the_trace_log() -> None:
+    """The script does not list it; the log lists all settings, with the line of its record."""
+    frozen = logged('{"freezing": true}', {}, "TORCHINDUCTOR_FREEZING")
+    assert in_force(logged('{"freezing": false}', {}), frozen, "parameter-freezing") == (True, "freezing = True", 7)
+
+
+def test_a_variable_that_came_too_late_is_not_in_force_and_the_log_says_so() -> None:
+    late = logged('{"freezing": false}', {}, "TORCHINDUCTOR_FREEZING")
+    plain_run = logged('{"freezing": false}', {})
+    too_late = "TORCHINDUCTOR_FREEZING is set, but was not when torch was imported"
+    assert in_force(plain_run, late, "parameter-freezing") == (False, too_late, None)
+    assert in_force(logged(None, {}), logged(None, {}, "TORCHINDUCTOR_FREEZING"), "parameter-freezing")[0] is None
+
+
+def test_the_options_of_one_compile_go_before_what_the_log_says_of_the_process() -> None:
+    ablated = logged('{"max_fusion_size": 64}', {FUSION_SIZE: "1"})
+    assert effective_config(ablated).value(FUSION_SIZE) == "1"
+    assert in_force(logged('{"max_fusion_size": 64}', {}), ablated, "fusion")[0] is True
+
+
+@pytest.mark.parametrize(("value", "held"), [("1", True), ("64", None)])
+def test_a_log_alone_shows_what_is_in_force_and_not_what_is_not(value: str, held: bool | None) -> None:
+    """Options of a single compile are not in it."""
+    base, ablated = logged('{"max_fusion_size": 64}'), logged(f'{{"max_fusion_size": {value}}}')
+    assert effective_config(ablated).source is Source.LOG
+    assert in_force(base, ablated, "fusion")[0] is held
+
+
+def test_a_setting_that_this_torch_does_not_have_is_told_so() -> None:
+    graph = only(judged("cpu-2.5/baseline/sincos", "cpu-2.5/baseline/sincos", "peak-memory-reordering"))
+    assert "has no setting reorder_for_peak_memory (from 2.7 on)" in graph.why
+    assert graph.why.endswith("Capture both arms with a torch that has it.")
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "[" * 100_000, "Inductor Config is not JSON serializable"])
+def test_settings_that_cannot_be_read_are_no_settings(text: str) -> None:
+    assert effective_config(logged(text)).source is Source.NONE
+
+
+def test_strides_of_dimensions_of_size_1_are_no_difference() -> None:
+    def code(*stride: int) -> OutputCode:
+        return OutputCode(READ, steps=(Allocation("buf0", "empty_strided_cpu", (64, 1), stride, "torch.float32"),))
+
+    assert same_code(code(1, 64), code(1, 1))
+    assert not same_code(code(1, 64), code(2, 64))

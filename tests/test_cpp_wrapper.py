@@ -171,6 +171,7 @@ static inline void call_triton_poi_fused_sin_0(
 
 def test_device_kernels_are_called_through_their_launcher() -> None:
     code = entry(
+        "    ensure_triton_kernel_compiles_started();\n"
         "    auto arg0_1 = std::move(inputs[0]);\n"
         "    AOTICudaStreamGuard stream_guard(stream, this->device_idx_);\n"
         "    RAIIAtenTensorHandle buf0(buf0_handle);\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -11,17 +12,24 @@ from types import SimpleNamespace
 
 import pytest
 
+import cli
 from analyzer.analyze import analyze
-from analyzer.artifacts import deviceless
+from analyzer.artifacts import deviceless, ptx
 from analyzer.artifacts.deviceless import AUTOTUNE, PAD_MM, SDPA, AssumedChoice, Deviceless
+from analyzer.audit import audit
 from analyzer.audit.assumed import doubts
 from analyzer.capture import CaptureRequest, capture, preflight, profile
 from analyzer.capture.preflight import Installed, judge
 from analyzer.errors import ArtifactError, CaptureError, UsageError
+from analyzer.lab import ArmSpec, Role, Script, Target
+from analyzer.lab.keys import arm_key
+from analyzer.lab.run import ArmTask
 from analyzer.load import load_run
 from analyzer.model import Artifact, ArtifactState, CompiledGraph
 from analyzer.verdict import Verdict
 from analyzer.views.deviceless import banner_lines, choice_lines
+from analyzer.views.json import report_document
+from analyzer.views.ptx import estimate_lines
 from analyzer.views.report import ReportView
 
 ROOT = Path(__file__).parent.parent
@@ -50,6 +58,16 @@ def test_devices_of_one_architecture_share_its_limits():
     same = ("compute_capability", "shared_memory_per_block_optin", "threads_per_multiprocessor")
     assert [h100[key] for key in same] == [h200[key] for key in same]
     assert profile.find("cuda") == profile.find("cuda:a100")
+
+
+@pytest.mark.parametrize(
+    ("name", "memory_mhz"), [("a100", 1593), ("h100", 2619), ("l4", 6251), ("rtx4090", 10501), ("t4", 5001)]
+)
+def test_bandwidth_is_what_clock_and_bus_give(name, memory_mhz):
+    """Two transfers a cycle; the clocks are those that deviceQuery prints."""
+    figures = profile.find(f"cuda:{name}").figures
+    gigabytes = 2 * memory_mhz * 1e6 * figures["memory_bus_bits"] / 8 / 1e9
+    assert figures["memory_bandwidth_gbps"] == pytest.approx(gigabytes, rel=0.01)
 
 
 @pytest.mark.parametrize("target", ["cpu", "cuda:", "cuda:a1000", "rocm", "cuda:h100:2", ""])
@@ -147,6 +165,16 @@ def test_what_cannot_work_is_said_before_anything_runs(installed, part, hint):
     assert hint in str(error.value.hint)
 
 
+def test_a_version_that_was_never_tried_is_told_before_anything_runs(tmp_path, monkeypatch, capsys):
+    """The capture goes on, since it may work."""
+    never = Installed("2.99.0+cu140", cuda=True, triton="4.0.0")
+    monkeypatch.setattr(preflight, "ask", lambda python: never)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "nothing.py").write_text("", encoding="utf-8")
+    cli.main(["capture", "--target", "cuda:t4", "nothing.py"])
+    assert capsys.readouterr().err.splitlines()[0] == "note: experimental: torch 2.99.0+cu140 was never tried"
+
+
 def test_options_without_a_target_are_refused_before_a_folder_is_made(tmp_path):
     for options in ({"ptx": True}, {"profile": tmp_path / "x.json"}):
         with pytest.raises(UsageError, match="needs --target"):
@@ -219,6 +247,8 @@ ATTENTION = AssumedChoice(SDPA, "attention", "flash", "order of preference")
         ("pattern-matching", Verdict.EFFECTIVE, (UNPADDED,), False),
         ("matmul-templates", Verdict.EFFECTIVE, (UNPADDED, ATTENTION), False),
         ("matmul-templates", Verdict.EFFECTIVE, (), False),
+        ("fusion", Verdict.NO_OPPORTUNITY, (ATTENTION,), True),
+        ("fusion", Verdict.EFFECTIVE, (ATTENTION,), False),
     ],
 )
 def test_a_verdict_is_doubted_only_where_an_assumption_decided_it(ablation, verdict, choices, doubted):
@@ -226,6 +256,17 @@ def test_a_verdict_is_doubted_only_where_an_assumption_decided_it(ablation, verd
     assert bool(doubts(ablation, verdict, (graph(*choices), bare))) is doubted
     assert bool(doubts(ablation, verdict, (bare, graph(*choices)))) is doubted
     assert doubts(ablation, verdict, (bare, bare)) == ()
+
+
+def test_arms_for_two_devices_are_not_compared(tmp_path):
+    fixture = ROOT / "fixtures/captured/cuda_sin_cos"
+    shutil.copytree(fixture, tmp_path / "run")
+    (file,) = (tmp_path / "run").glob("torch_compile_debug/run_*/torchinductor/*/deviceless.json")
+    told = file.read_text(encoding="utf-8")
+    file.write_text(told.replace("NVIDIA A100-SXM4-80GB", "Tesla T4"), encoding="utf-8")
+    judged = audit(load_run(fixture), load_run(tmp_path / "run"), "fusion")
+    assert judged.verdict is Verdict.CONFOUNDED
+    assert "Tesla T4, which was not there" in judged.graphs[0].why
 
 
 def test_the_doubt_names_the_choice():
@@ -262,6 +303,98 @@ def test_assumed_choices_are_listed_by_question_without_control_characters():
     text = lines(choice_lines(record(WINNER, odd), full=True))
     assert "which kernel is the fastest (1 choice)" in text
     assert "\x1b" not in text
+
+
+# ------------------------------------------------------------------------------------------------ estimates by ptxas
+
+ESTIMATES = {
+    "schema_version": 1,
+    "kernels": {
+        "triton_poi_fused_cos_sin_0": {
+            "config": {"XBLOCK": 1024, "num_warps": 4},
+            "configs": 2,
+            "registers": 22,
+            "spill_stores": 0,
+            "spill_loads": 0,
+            "stack_frame": 0,
+            "shared_bytes": 0,
+        },
+        "triton_tem_fused_mm_1": {"registers": 255, "spill_stores": 24, "spill_loads": 40, "shared_bytes": 49152},
+        "triton_red_fused_sum_2": {"error": "OutOfResources: \x1b[31mshared"},
+    },
+}
+
+
+def estimated(document: dict) -> ptx.PtxEstimates:
+    return ptx.parse(json.dumps(document), "ptx.json")
+
+
+def test_estimates_begin_with_what_is_worst():
+    """What failed, what spills (24 bytes stored and 40 loaded), then the kernels with most registers."""
+    assert lines(estimate_lines(estimated(ESTIMATES), full=True)).splitlines() == [
+        "Not estimated: triton_red_fused_sum_2: OutOfResources: \\x1b[31mshared",
+        "Estimated: triton_tem_fused_mm_1 255 registers per thread, 64 bytes spilled, 49.2 kB shared per block",
+        "Estimated: triton_poi_fused_cos_sin_0 22 registers per thread, no spills, 0 bytes shared per block "
+        "(XBLOCK=1024, num_warps=4; first of 2 configurations)",
+    ]
+    assert lines(estimate_lines(None, full=True)) == ""
+
+
+def test_estimates_that_are_none_are_unknown():
+    odd = {"schema_version": 1, "kernels": {"k": {"registers": "many", "config": 7}, "l": None}}
+    assert estimated(odd).kernels == (ptx.KernelEstimate("k"), ptx.KernelEstimate("l"))
+    assert "? registers per thread, ? spilled, ? shared" in lines(estimate_lines(estimated(odd), full=False))
+    with pytest.raises(ArtifactError, match="schema_version"):
+        estimated({"kernels": {}})
+
+
+def test_a_report_shows_estimates_where_the_file_is(tmp_path, show):
+    shutil.copytree(ROOT / "fixtures/captured/cuda_sin_cos", tmp_path / "run")
+    (folder,) = (tmp_path / "run").glob("torch_compile_debug/run_*/torchinductor/*")
+    (folder / "ptx.json").write_text(json.dumps(ESTIMATES), encoding="utf-8")
+    run = load_run(tmp_path / "run")
+    facts = [analyze(graph) for graph in run.graphs]
+    assert "Estimated: triton_tem_fused_mm_1 255 registers" in show(ReportView(run, facts), width=120)
+    (told,) = report_document(run, facts)["graphs"]
+    assert [kernel["registers"] for kernel in told["estimates"]] == [22, 255, None]
+    assert told["estimates"][2]["reason"].startswith("OutOfResources")
+
+
+# ---------------------------------------------------------------------------------------------------- the laboratory
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--target", "cuda:a100", "--time"), "nothing to time: with --target cuda:a100, no kernel runs"),
+        (("--codegen-only", "--factorial", "--ablation", "inlining"), "with --codegen-only, no kernel runs"),
+        (("--target", "cuda:gtx480"), "no profile of a device 'gtx480'"),
+        (("--profile", "nowhere.json"), "--profile needs --target cuda"),
+    ],
+)
+def test_experiments_without_a_device_that_make_no_sense(tmp_path, monkeypatch, capsys, options, said):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "script.py").write_text("", encoding="utf-8")
+    assert cli.main(["ablate", *options, "--ablation", "fusion", "script.py"]) == 2
+    assert said in " ".join(capsys.readouterr().err.split())
+
+
+def test_an_arm_for_another_device_is_another_arm(tmp_path):
+    (tmp_path / "main.py").write_text("", encoding="utf-8")
+    (tmp_path / "mine.json").write_text("{}", encoding="utf-8")
+    spec = ArmSpec("baseline", Role.BASELINE)
+    targets = (
+        Target(),
+        Target(codegen_only=True),
+        Target("cuda", codegen_only=True),
+        Target("cuda:h100", codegen_only=True),
+        Target("cuda", tmp_path / "mine.json", codegen_only=True),
+    )
+    tasks = [ArmTask(Script("main.py"), spec, tmp_path, tmp_path, "python", target=target) for target in targets]
+    keys = {arm_key(task, "2.13.0", {}) for task in tasks}
+    assert len(keys) == len(targets)
+    (tmp_path / "mine.json").write_text("{ }", encoding="utf-8")
+    assert arm_key(tasks[-1], "2.13.0", {}) not in keys
 
 
 # ---------------------------------------------------------------------------------------------- the table in the child

@@ -168,6 +168,42 @@ def test_another_torch_is_a_difference_and_another_program_a_warning() -> None:
     assert {change.what for change in programs if change.warning} >= {"inputs"}
 
 
+def test_an_edited_source_line_is_told_and_is_no_other_program() -> None:
+    """All lines but one are common: that is a program under development, not another one."""
+    base = load_run(FIXTURES / "captured/attention_block-2.13")
+    forward = next(graph for graph in base.graphs if graph.kind == "forward" and graph.fx is not None)
+    lines = sorted({node.source.code for node in forward.fx.nodes if node.source and node.source.code})
+    edited = diff_runs(base, with_source(base, lines[:1])).environment
+    assert [(change.what, change.warning) for change in edited] == [("source", None)]
+    (change,) = diff_runs(base, with_source(base, lines)).environment
+    assert change.warning
+
+
+def with_source(base: Run, lines: list[str]) -> Run:
+    """The run with `0.5 * ` before these lines of its source."""
+
+    def edited(node: FxNode) -> FxNode:
+        if node.source is None or node.source.code not in lines:
+            return node
+        return replace(node, source=replace(node.source, code=f"0.5 * {node.source.code}"))
+
+    graphs = tuple(
+        replace(graph, fx=replace(graph.fx, nodes=tuple(map(edited, graph.fx.nodes)))) if graph.fx else graph
+        for graph in base.graphs
+    )
+    return replace(base, graphs=graphs)
+
+
+def test_another_torch_of_the_same_captured_program_differs_in_defaults_alone() -> None:
+    """Settings that only one of two versions has are no choice of anybody; the decisions are equal."""
+    runs = [load_run(FIXTURES / "captured" / f"attention_block-{version}") for version in ("2.13", "2.15")]
+    diff = diff_runs(*runs)
+    assert [graph.equal for graph in diff.graphs] == [True, True]
+    assert {change.what for change in diff.environment} == {"torch"}
+    assert "torch._inductor.config.combo_kernel_max_distance" in {change.key for change in diff.config}
+    assert not [change for change in diff.config if None in (change.old, change.new)]
+
+
 def graph_of(name: str, *targets: str, kind: str = "inference") -> CompiledGraph:
     nodes = tuple(FxNode(f"n{i}", "call_function", target) for i, target in enumerate(targets))
     fx = FxGraph(Artifact("fx.py", ArtifactState.PARSED), nodes)
@@ -231,6 +267,16 @@ def test_what_only_one_run_tells_is_no_equality(capsys: pytest.CaptureFixture[st
     code, text = told(capsys, ARMS / "baseline/sincos", part)
     assert code == 2
     assert "the new run does not tell its groups" in " ".join(text.split())
+
+
+def test_what_one_run_lacks_is_not_told_as_removed() -> None:
+    """Without any IR dump nothing is known of buffers: neither they nor what follows from them went away."""
+    base = run("cpu-2.13/baseline/softmax")
+    (graph,) = base.graphs
+    silent = replace(base, graphs=(replace(graph, pre=None, post=None, sidecar=None, code=None),))
+    (diff,) = diff_runs(base, silent).graphs
+    assert diff.unknown
+    assert not [change for change in diff.changes if change.layer != Layer.FX]
 
 
 def test_json_says_everything(capsys: pytest.CaptureFixture[str]) -> None:

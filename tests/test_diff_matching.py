@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
+from math import prod
 
 import pytest
 from hypothesis import given
@@ -12,10 +14,12 @@ from analyzer.analyze import analyze
 from analyzer.diff.bodies import canonical_body, readable_body
 from analyzer.diff.compare import diff_graphs
 from analyzer.diff.fx_matching import match_fx
-from analyzer.diff.kernel_text import canonical_kernel, erased
+from analyzer.diff.kernel_text import canonical_kernel, erased, hinted_loops
 from analyzer.diff.layers.scheduling import _longest_rise
+from analyzer.diff.loops import merged_loops
 from analyzer.diff.records import Change, Kind, Layer
 from analyzer.diff.regroup import Regrouping, regroupings
+from analyzer.diff.repeats import collapse
 from analyzer.facts import BufferFact, GraphFacts, GroupFact
 from analyzer.model import (
     Artifact,
@@ -138,6 +142,46 @@ def test_swapped_operands_are_a_difference() -> None:
     assert (change.aspect, change.detail) == ("inputs", "sub(x, y) → sub(y, x)")
 
 
+def test_swapped_operands_of_a_commutative_operator_are_none() -> None:
+    old = [given_input("x"), call("a", "aten.sin.default", "x"), call("sum", "aten.add.Tensor", "x", "a")]
+    new = [*old[:2], call("sum", "aten.add.Tensor", "a", "x")]
+    assert fx_changes(old, new) == []
+    scaled = replace(old[2], kwargs=(("alpha", "2"),)), replace(new[2], kwargs=(("alpha", "2"),))
+    assert [change.aspect for change in fx_changes([*old[:2], scaled[0]], [*new[:2], scaled[1]])] == ["inputs"]
+
+
+def test_what_a_decomposition_puts_in_the_place_of_an_op_is_one_change() -> None:
+    """Twice, between matched neighbours: each time with its own nodes."""
+    old, new = chain("mm", "silu", "mm", "silu", "out"), chain("mm", "neg", "exp", "mm", "neg", "exp", "out")
+    first, second = fx_changes(old, new)
+    assert (first.kind, first.old.ids, first.new.ids) == (Kind.CHANGED, ("silu_1",), ("neg_1", "exp_2"))
+    assert (second.kind, second.old.ids, second.new.ids) == (Kind.CHANGED, ("silu_3",), ("neg_4", "exp_5"))
+    assert [line.split(" = ")[0] for line in first.new.code] == ["neg_1", "exp_2"]
+    assert [entry.count for entry in collapse([first, second])] == [2]
+
+
+def test_edits_that_shift_the_numbers_of_names_do_not_shift_the_pairs() -> None:
+    """The one line edited in each of three layers: `mm_2` of the old graph is `mm_3` of the new one, not `mm_2`."""
+    old, new = chain(*("mm", "relu") * 3), chain("neg", *("mm", "gelu", "neg") * 3)
+    pairs = matched(old, new)
+    assert [pairs[name] for name in ("mm_0", "mm_2", "mm_4")] == ["mm_1", "mm_4", "mm_7"]
+    back = matched(new, old)
+    assert {other: one for one, other in back.items()} == pairs
+
+
+def test_one_constant_does_not_join_what_was_added_for_it() -> None:
+    old = [given_input("x"), call("a", "sin", "x"), call("b", "cos", "x"), call("out", "cat", "a", "b")]
+    full = replace(call("full", "full"), args=("[8]", "1"))
+    new = [given_input("x"), full, call("c", "exp", "a", "full"), call("d", "log", "b", "full")]
+    new[1:1] = old[1:3]
+    new.append(call("out", "cat", "c", "d"))
+    assert sorted(change.new.ids for change in fx_changes(old, new) if change.kind == Kind.ADDED) == [
+        ("c",),
+        ("d",),
+        ("full",),
+    ]
+
+
 def test_an_added_op_does_not_change_its_reader() -> None:
     (change,) = fx_changes(chain("cos", "exp"), chain("cos", "sin", "exp"))
     assert (change.kind, change.new.ids) == (Kind.ADDED, ("sin_1",))
@@ -244,13 +288,76 @@ def test_a_masked_part_counts() -> None:
 
 def test_a_body_reads_as_short_lines() -> None:
     assert readable_body(body(*BODY), lambda name: name) == (
-        "for p0 in 512, p1 in 2048:",
-        "v0 = load(arg0_1, [2048*p0 + p1])",
+        "for p0 in 1048576:",
+        "v0 = load(arg0_1, [p0])",
         "v1 = cos(v0)",
-        "v2 = load(arg1_1, [2048*p0 + p1])",
+        "v2 = load(arg1_1, [p0])",
         "v3 = add(v1, v2)",
-        "store(buf0, [2048*p0 + p1], v3)",
+        "store(buf0, [p0], v3)",
     )
+
+
+def loops(sizes: dict[str, int | str], *indices: str) -> LoopBody:
+    """A body that copies from the first index to the others, in order."""
+    steps = [Statement("value", "load", ("arg0_1", "index0"))]
+    steps += [Statement(None, "store", ("buf0", f"index{n}", "value", "None")) for n in range(1, len(indices))]
+    named = tuple((f"index{n}", text) for n, text in enumerate(indices))
+    return LoopBody(tuple(sizes.items()), named, (Block("body", tuple(steps)),))
+
+
+SAME_LOOPS = {
+    "two are one": (loops({"p0": 64, "p1": 8}, "8*p0 + p1", "8*p0 + p1"), loops({"p0": 512}, "p0", "p0")),
+    "a row is read again": (
+        loops({"p0": 4, "p1": 8, "p2": 16}, "128*p0 + 16*p1 + p2", "8*p0 + p1", "p2"),
+        loops({"p0": 32, "p1": 16}, "16*p0 + p1", "p0", "p1"),
+    ),
+    "outer steps stay": (
+        loops({"p0": 3, "p1": 2, "p2": 5}, "100*p0 + 5*p1 + p2 + 7", "p0 + 15*p1 + 3*p2"),
+        loops({"z0": 3, "z1": 10}, "100*z0 + z1 + 7", "z0 + 3*z1"),
+    ),
+    "a loop of one": (loops({"p0": 1, "p1": 8}, "8*p0 + p1", "p1"), loops({"p0": 8}, "p0", "p0")),
+    "symbols": (loops({"p0": "s3", "p1": "s7"}, "p0*s7 + p1", "p0*s7 + p1"), loops({"p0": "s3*s7"}, "p0", "p0")),
+    "an offset": (loops({"p0": 2, "p1": 3}, "3*p0 + p1 - 1", "3*p0 + p1"), loops({"p0": 6}, "p0 - 1", "p0")),
+}
+OTHER_LOOPS = {
+    "transposed": (loops({"p0": 64, "p1": 64}, "64*p0 + p1", "p0 + 64*p1"), loops({"p0": 4096}, "p0", "p0")),
+    "another order": (loops({"p0": 8, "p1": 64}, "p0 + 8*p1", "p0 + 8*p1"), loops({"p0": 512}, "p0", "p0")),
+    "padded rows": (loops({"p0": 8, "p1": 8}, "8*p0 + p1", "10*p0 + p1"), loops({"p0": 64}, "p0", "p0")),
+    "inside a division": (loops({"p0": 8, "p1": 8}, "(p0//2)", "8*p0 + p1"), loops({"p0": 64}, "(p0//2)", "p0")),
+    "fewer": (loops({"p0": 8, "p1": 8}, "8*p0 + p1", "8*p0 + p1"), loops({"p0": 32}, "p0", "p0")),
+}
+
+
+@pytest.mark.parametrize(("one", "other"), SAME_LOOPS.values(), ids=SAME_LOOPS)
+def test_loops_that_continue_each_other_are_one(one: LoopBody, other: LoopBody) -> None:
+    assert canonical(one) == canonical(other)
+
+
+@pytest.mark.parametrize(("one", "other"), OTHER_LOOPS.values(), ids=OTHER_LOOPS)
+def test_loops_that_do_not_stay_apart(one: LoopBody, other: LoopBody) -> None:
+    assert canonical(one) != canonical(other)
+
+
+@given(
+    st.lists(st.integers(2, 4), min_size=1, max_size=4),
+    st.lists(st.lists(st.integers(0, 12), min_size=4, max_size=4), min_size=1, max_size=3),
+)
+def test_merged_loops_touch_the_same_places_in_the_same_order(sizes: list[int], steps: list[list[int]]) -> None:
+    indices = [" + ".join(f"{step}*p{at}" for at, step in enumerate(row[: len(sizes)])) for row in steps]
+    body = loops({f"p{at}": size for at, size in enumerate(sizes)}, *indices)
+    assert visited(merged_loops(body)) == visited(body)
+
+
+def visited(body: LoopBody) -> list[list[int]]:
+    """What each index comes to, step by step through all loops."""
+    names = [name for name, _ in body.ranges]
+    steps = list(product(*(range(int(size)) for _, size in body.ranges)))
+    return [[value(text, dict(zip(names, at, strict=True))) for at in steps] for _, text in body.indices]
+
+
+def value(text: str, at: dict[str, int]) -> int:
+    terms = (term.split("*") for term in text.split(" + "))
+    return sum(prod(at[factor] if factor in at else int(factor) for factor in term) for term in terms)
 
 
 # ------------------------------------------------------------------------------------------------------------ kernels
@@ -334,6 +441,31 @@ def test_equal_kernels(source: str) -> None:
 @pytest.mark.parametrize("source", OTHER_CPP.values(), ids=OTHER_CPP)
 def test_unequal_kernels(source: str) -> None:
     assert canonical_kernel(kernel(CPP), {}) != canonical_kernel(kernel(source), {})
+
+
+MASKED = "auto tmp3 = decltype(tmp2)::blendv(tmp2, tmp1, tmp0.template cast<float,1>());"
+SPELLED = {
+    "masks": (MASKED, MASKED.replace("tmp0.template cast<float,1>()", "inductor_vec_mask_cast<float,1>(tmp0)")),
+    "wrapping sums": (
+        "auto tmp3 = int64_t(tmp0 + tmp1);",
+        "auto tmp3 = int64_t(static_cast<std::make_unsigned_t<int64_t>>(tmp0) + tmp1);",
+    ),
+    "unrolling": ("#pragma unroll 16", "#pragma GCC unroll 16"),
+}
+
+
+@pytest.mark.parametrize(("older", "newer"), SPELLED.values(), ids=SPELLED)
+def test_what_versions_spell_otherwise_is_equal(older: str, newer: str) -> None:
+    one, other = (kernel(edited(CPP, (CPP_LINES[0], f"{CPP_LINES[0]}\n{line}"))) for line in (older, newer))
+    assert canonical_kernel(one, {}) == canonical_kernel(other, {})
+    assert canonical_kernel(one, {}) != canonical_kernel(kernel(CPP), {})
+
+
+def test_a_hint_to_the_compiler_is_less_than_another_body() -> None:
+    hintless = kernel(edited(CPP, ("#pragma GCC ivdep\n", "\n")))
+    assert canonical_kernel(kernel(CPP), {}) != canonical_kernel(hintless, {})
+    assert canonical_kernel(kernel(CPP), {}, hints=False) == canonical_kernel(hintless, {}, hints=False)
+    assert [hinted_loops(one) for one in (kernel(CPP), hintless)] == [1, 0]
 
 
 def test_pointers_are_what_they_point_to() -> None:

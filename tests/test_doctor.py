@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -68,6 +69,11 @@ def wrong_folder(tmp_path: Path) -> Path:
 
 
 def no_artifacts(tmp_path: Path) -> Path:
+    return tmp_path
+
+
+def one_program(tmp_path: Path) -> Path:
+    (tmp_path / "train.py").write_text("import torch\n")
     return tmp_path
 
 
@@ -148,6 +154,32 @@ def older_run(tmp_path: Path) -> Path:
     return run
 
 
+def backward_left_out(tmp_path: Path) -> Path:
+    """The log tells of a backward graph, whose folder was not copied."""
+    run = copied(tmp_path, TRAINED)
+    shutil.rmtree(next(run.rglob("model__0_backward_3.1")))
+    return run
+
+
+def first_left_out(tmp_path: Path) -> Path:
+    """Without a log, too, a folder that ends in .1 tells of one that ends in .0."""
+    run = copied(tmp_path, TRAINED)
+    shutil.rmtree(run / "torch_compile_debug/tlparse")
+    shutil.rmtree(next(run.rglob("model__0_forward_1.0")))
+    return run
+
+
+def never_backward(tmp_path: Path) -> Path:
+    run = backward_left_out(tmp_path)
+    shutil.rmtree(run / "torch_compile_debug/tlparse")
+    return run
+
+
+def compile_worker(tmp_path: Path) -> Path:
+    """TORCHINDUCTOR_FX_COMPILE_MODE=SUBPROCESS: the parent's folder has no graph."""
+    return FIXTURES / "doctor/compile_worker"
+
+
 def recompile(tmp_path: Path) -> Path:
     return FIXTURES / "doctor/recompile"
 
@@ -159,6 +191,7 @@ CASES: tuple[tuple[str, Callable[[Path], Path], str], ...] = (
     ("unreadable", unreadable, "run.zip:1:1"),
     ("wrong folder", wrong_folder, "src holds no artifacts; "),
     ("no artifacts", no_artifacts, "no Inductor artifacts here"),
+    ("no artifacts", one_program, "train.py, the only file, is none of TorchInductor's"),
     ("compile crashed", compile_crashed, "InductorError: RuntimeError: hook broke"),
     ("compile crashed", compile_crashed_without_log, "the compile failed before it was written"),
     ("cache hit", cache_hit, "1 graph(s) came from a warm cache"),
@@ -166,12 +199,16 @@ CASES: tuple[tuple[str, Callable[[Path], Path], str], ...] = (
     ("damaged files", truncated, "model__0_inference_0.0/ir_post_fusion.txt:"),
     ("damaged files", emptied, "model__0_inference_0.0/output_code.py is empty"),
     ("files left out", files_left_out, "ir_pre_fusion.txt, ir_post_fusion.txt not among the files"),
+    ("graphs left out", backward_left_out, "the log has graph 0_backward of compile 0/0, which has no folder here"),
+    ("numbers missing", first_left_out, "folders end in .1: .0 is not here"),
     ("unknown variable", unknown_variable, "torch reads no variable TORCHINDUCTOR_MAX_FUSION_SIZE"),
     ("dumps overwritten", overwritten, "the dumps are those of false_graph_0"),
     ("torch too old", version("2.3.1"), "the run was made by torch 2.3.1"),
     ("torch too new", version("2.16.0"), "the newest that is known is 2.15"),
     ("provenance off", provenance_off, "model__0_inference_0.0: no provenance record"),
     ("old run beside a new one", older_run, "1 older run(s) lie beside the one that was read: run_2026_"),
+    ("compiled in another process", compile_worker, "process 3843 compiled what process 3806 traced"),
+    ("no backward graph", never_backward, "1 of 1 forward graph(s) has no backward graph"),
     ("graph breaks", log_alone, "/home/user/work/silent_cases.py:40: Encountered graph break"),
     ("recompiles", recompile, "tensor 'x' size mismatch at index 0. expected 4096, actual 8192"),
 )
@@ -189,7 +226,7 @@ def test_each_cause_is_found_where_it_is(
 
 
 def test_every_cause_of_a_run_is_reproduced() -> None:
-    assert {case[0] for case in CASES} | REPRODUCED_LIVE == {cause.name for cause in CAUSES}
+    assert {case[0] for case in CASES} | REPRODUCED_LIVE | {"permission denied"} == {cause.name for cause in CAUSES}
 
 
 @pytest.mark.parametrize(
@@ -197,6 +234,43 @@ def test_every_cause_of_a_run_is_reproduced() -> None:
 )
 def test_a_good_run_has_no_cause(run: Path) -> None:
     assert examine_run(run).diagnoses == ()
+
+
+def test_a_compile_worker_is_no_old_run() -> None:
+    """Its parent, whose log goes on while it compiles, began before it and belongs to the same run."""
+    report = examine_run(compile_worker(Path()))
+    assert [diagnosis.cause for diagnosis in report.diagnoses] == ["compiled in another process"]
+    assert report.facts == ("torch 2.13.0+cpu", "1 compiled graph", "caches cold")
+
+
+def test_one_graph_that_was_asked_for_is_no_left_out_one() -> None:
+    for name in ("model__0_forward_1.0", "model__0_backward_3.1"):
+        assert examine_run(next(TRAINED.rglob(name))).diagnoses == ()
+
+
+def test_a_broken_manifest_is_found(tmp_path: Path) -> None:
+    run = copied(tmp_path, FIXTURES / "captured/sin_cos_inlining")
+    (run / "manifest.json").write_text("{", encoding="utf-8")
+    assert "manifest.json:1" in told(examine_run(run), "unreadable")
+
+
+@pytest.mark.parametrize("name", [".", "torchinductor", "output_code.py"])
+def test_what_may_not_be_read_is_named(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A closed folder looks empty, as if nothing had been compiled. Root may read all, so the refusal is made up."""
+    run = copied(tmp_path)
+    closed = run if name == "." else next(run.rglob(name))
+    scandir, access = os.scandir, os.access
+
+    def refusing(path: str) -> object:
+        if Path(path) == closed:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != closed and access(path, mode))
+    report = examine_run(run)
+    assert [diagnosis.cause for diagnosis in report.diagnoses] == ["permission denied"]
+    assert report.diagnoses[0].told == (f"{closed} may not be read by this user",)
 
 
 def test_the_cause_comes_before_its_consequences(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -22,7 +23,13 @@ HERE = Path(__file__).parent
 FAST = str(HERE / "without_cxx.py")
 PROGRAMS = HERE.parent / "fixtures/programs"
 
-REPRODUCED_LIVE = {"debug switched on too late", "dumps switched off", "nothing compiled", "options ignored"}
+REPRODUCED_LIVE = {
+    "debug switched on too late",
+    "dumps switched off",
+    "nothing compiled",
+    "options ignored",
+    "ran uncompiled",
+}
 """Causes that test_doctor.py leaves to this file."""
 
 LATE = """
@@ -44,6 +51,26 @@ torch.compile(lambda x: x.cos().sin())(torch.randn(1000))
 """
 
 
+LIMITED = """
+import torch
+torch._dynamo.config.recompile_limit = 1
+function = torch.compile(lambda x, n: x * n, backend="eager", dynamic=False)
+for n in (2, 3, 4): function(torch.randn(8), n)
+"""
+UNTRACEABLE = """
+import torch
+def shout(x):
+    print("hi")
+    return x.sin()
+torch.compile(shout, fullgraph=True)(torch.randn(8))
+"""
+UNTRACKED = """
+import torch, torch._inductor.config
+torch._inductor.config.trace.provenance_tracking_level = 0
+torch.compile(lambda x: x.cos().sin())(torch.randn(1000))
+"""
+
+
 def told(report: Report) -> dict[str, str]:
     return {diagnosis.cause: "\n".join(diagnosis.told) for diagnosis in report.diagnoses}
 
@@ -60,12 +87,46 @@ def captured_command(folder: Path, command: tuple[str, ...], **options: object) 
     return examine_run(out)
 
 
+def run_by_hand(folder: Path, text: str, **variables: str) -> Report:
+    """A program that is run without `inductor-audit capture`."""
+    (folder / "program.py").write_text(text, encoding="utf-8")
+    rest = {key: value for key, value in os.environ.items() if not key.startswith("TORCH_COMPILE_DEBUG")}
+    caches = {"TORCHINDUCTOR_FX_GRAPH_CACHE": "0", "TORCHINDUCTOR_CACHE_DIR": str(folder / "cache")}
+    command = [sys.executable, FAST, "program.py"]
+    subprocess.run(command, cwd=folder, env={**rest, **caches, **variables}, check=False, timeout=300)
+    shutil.rmtree(folder / "cache", ignore_errors=True)
+    return examine_run(folder)
+
+
 def test_debug_switched_on_too_late(tmp_path: Path) -> None:
-    (tmp_path / "late.py").write_text(LATE, encoding="utf-8")
-    plain = {key: value for key, value in os.environ.items() if not key.startswith("TORCH_COMPILE_DEBUG")}
-    environment = {**plain, "TORCHINDUCTOR_FX_GRAPH_CACHE": "0", "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
-    subprocess.run([sys.executable, FAST, "late.py"], cwd=tmp_path, env=environment, check=True, timeout=300)
-    assert "TORCH_COMPILE_DEBUG was set after torch" in told(examine_run(tmp_path))["debug switched on too late"]
+    report = run_by_hand(tmp_path, LATE)
+    assert "TORCH_COMPILE_DEBUG was set after torch" in told(report)["debug switched on too late"]
+
+
+def test_a_frame_beyond_the_recompile_limit(tmp_path: Path) -> None:
+    found = told(run_by_hand(tmp_path, LIMITED, TORCH_COMPILE_DEBUG="1"))
+    assert "Dynamo recompile limit exceeded" in found["ran uncompiled"]
+    assert found["recompiles"].splitlines()[0] == "compile 0/1: 0/0: n == 2"
+    assert "no graph reached Inductor" in found["nothing compiled"]
+
+
+def test_a_function_that_cannot_be_one_graph(tmp_path: Path) -> None:
+    """Torch ends its message with hints; the exception stands above them."""
+    report = run_by_hand(tmp_path, UNTRACEABLE, TORCH_COMPILE_DEBUG="1")
+    assert [diagnosis.cause for diagnosis in report.diagnoses] == ["compile crashed"]
+    assert told(report)["compile crashed"] == "torch._dynamo.exc.Unsupported: Failed to trace builtin operator"
+
+
+def test_compilation_switched_off_by_a_variable(tmp_path: Path) -> None:
+    """Torch then writes nothing at all."""
+    report = run_by_hand(tmp_path, UNTRACKED, TORCH_COMPILE_DEBUG="1", TORCHDYNAMO_DISABLE="1")
+    assert [diagnosis.cause for diagnosis in report.diagnoses] == ["no artifacts"]
+    assert "`inductor-audit doctor` without RUN" in report.diagnoses[0].remedy
+
+
+def test_provenance_switched_off(tmp_path: Path) -> None:
+    report = run_by_hand(tmp_path, UNTRACKED, TORCH_COMPILE_DEBUG="1")
+    assert [diagnosis.cause for diagnosis in report.diagnoses] == ["provenance off"]
 
 
 def test_dumps_switched_off_by_the_program(tmp_path: Path) -> None:

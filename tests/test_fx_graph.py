@@ -215,6 +215,21 @@ def test_writes_to_memory_that_is_read_later_are_live() -> None:
     assert not node(graph, "other").live
 
 
+def test_a_custom_op_may_write_to_any_argument() -> None:
+    """Its signature is in no dump: one without a result, or with the name of one that writes, is taken to write."""
+    graph = body(
+        '        out: "f32[8]" = torch.ops.aten.empty.memory_format([8])',
+        '        sin: "f32[8]" = torch.ops.aten.sin.default(a)',
+        "        fill__default = torch.ops.mylib.fill_.default(sin, out)",
+        '        cos: "f32[8]" = torch.ops.aten.cos.default(b)',
+        "        sink = torch.ops.mylib.cos_into.default(cos, out)",
+        '        unused: "f32[8]" = torch.ops.mylib.twice.default(b)',
+        "        return (out,)",
+    )
+    assert all(node(graph, name).live for name in ("sin", "fill__default", "cos", "sink"))
+    assert not node(graph, "unused").live
+
+
 def test_keywords_and_numbers_are_no_inputs() -> None:
     graph = body(
         "        index = torch.ops.aten.neg.default(a)",

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
+import subprocess
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
@@ -132,6 +135,24 @@ def test_hostile_names_break_no_format(sin_cos: GraphFacts) -> None:
     line = next(line for line in export([graph], "dot").splitlines() if "/fx_node/" in line and "label=" in line)
     assert line.startswith('  "model__0_inference_0.0/fx_node/a\\"]; b\\\\ <x>')
     assert "\x1b" not in export([graph], "dot")
+
+
+def test_dot_has_no_bare_word_that_is_one_of_the_language(graph: Graph) -> None:
+    """`graph`, `node`, `edge` and the like are attributes of ours, too, and must stand in quotes."""
+    statements = export([graph], "dot").splitlines()[3:-1]
+    bare = {word for line in statements for word in re.findall(r"\w+", re.sub(r'"(?:[^"\\]|\\.)*"', "", line))}
+    assert bare == {"label"}
+
+
+@pytest.mark.skipif(shutil.which("dot") is None, reason="needs graphviz")
+def test_graphviz_draws_it(graph: Graph, sin_cos: GraphFacts) -> None:
+    hostile = replace(sin_cos.nodes[1], node=replace(sin_cos.nodes[1].node, name='a"]; b\\ <x>\\'))
+    other = to_networkx(replace(sin_cos, graph=replace(sin_cos.graph, name='g"; {'), nodes=(hostile,)))
+    text = export([graph, other], "dot")
+    done = subprocess.run(["dot", "-Tsvg"], input=text, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    assert done.stdout.count('class="node"') == len(graph) + len(other)
+    assert "a&quot;]; b\\ &lt;x&gt;\\" in done.stdout
 
 
 def test_an_unknown_format_is_refused(graph: Graph) -> None:

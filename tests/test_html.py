@@ -10,6 +10,7 @@ from hashlib import sha256
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import networkx as nx
@@ -19,6 +20,7 @@ from hypothesis import strategies as st
 
 import cli
 from analyzer.analyze import analyze
+from analyzer.diff.compare import diff_runs
 from analyzer.facts import BufferFact, Fate, GraphFacts, GroupFact, KernelFact, NodeFact
 from analyzer.lab.records import (
     ArmResult,
@@ -39,6 +41,7 @@ from analyzer.views.html.ablate import ablate_page
 from analyzer.views.html.audit import audit_page
 from analyzer.views.html.layers import Layer, LayeredGraph, layered
 from analyzer.views.html.layout import BEND, place
+from analyzer.views.html.ledger import ROWS, Tables
 from analyzer.views.html.notebook import Display, load_ipython_extension
 from analyzer.views.html.page import embedded
 from analyzer.views.html.picture import WINDOW, group_graph, pictures
@@ -311,6 +314,44 @@ def test_a_report_page_shows_all_layers_of_every_graph() -> None:
     assert sum(a.get("class") == "box" for a in page.named("g")) == sum(len(graph.groups) for graph in facts)
 
 
+def test_the_tables_below_the_columns_tell_costs_and_reasons(sin_cos: GraphFacts) -> None:
+    """Two loops compute cos: it is recomputed; the larger kernel comes first, an unknown size last."""
+    cos = replace(sin_cos.nodes[1], inlined_into=("buf0", "buf1"))
+    small = sin_cos.kernels[0]
+    kernels = (replace(small, name="?", bytes_read=None), small, replace(small, name="mm", bytes_read=90_000))
+    facts = replace(sin_cos, nodes=(cos, sin_cos.nodes[2]), kernels=kernels)
+    tables = Tables(facts, layered(facts))
+    moved = next(table for table in tables.costs() if table.title == "Moved most")
+    assert [row.name for row in moved.rows] == ["mm", "cpp_fused_cos_sin_0", "?"]
+    assert moved.rows[0].cells == ("1", "90.0 kB", "4.0 kB", "?")  # no share of a total that is not known
+    told = {table.title: [(row.name, *row.cells) for row in table.rows] for table in tables.reasons()}
+    ((name, outcome, why),) = told["Recomputed"]
+    assert (name, outcome) == ("cos", "inlined into buf0 and buf1 (recomputed 2×)")
+    assert why.startswith("consistent with: it has a single user")
+    assert told["Realized"][0][:2] == ("sin", "realized as buf0")
+    assert set(told) == {"Recomputed", "Realized"}
+
+
+def test_every_name_of_the_tables_leads_to_a_row_that_bears_it() -> None:
+    facts = analyze(load_run(MLP).graphs[1])
+    rows = layered(facts)
+    tables = Tables(facts, rows)
+    named = [row for table in (*tables.costs(), *tables.reasons()) for row in table.rows]
+    assert len(named) > 20
+    for row in named:
+        assert row.number is not None
+        assert rows.items[row.number].name.startswith(row.name.split("…")[0])
+
+
+def test_a_long_table_is_cut_and_says_so() -> None:
+    facts = chain_of(ROWS + 7)
+    tables = Tables(facts, layered(facts))
+    realized = next(table for table in tables.reasons() if table.title == "Realized")
+    assert (len(realized.rows), realized.left, realized.opened) == (ROWS, 7, False)
+    page = Page(report_page(Run("big", (facts.graph,)), [facts]))
+    assert "… 7 more rows; inductor-audit report RUN --why --full has all" in page.text
+
+
 def test_pages_are_the_same_each_time() -> None:
     run = load_run(MLP)
     facts = [analyze(graph) for graph in run.graphs]
@@ -427,18 +468,35 @@ def test_a_notebook_shows_the_page_in_a_frame_of_its_own(sin_cos: GraphFacts) ->
 
 
 def test_the_extension_registers_every_result(sin_cos: GraphFacts, script: ScriptResult) -> None:
-    known: dict[type, Any] = {}
+    pages: dict[type, Any] = {}
+    texts: dict[type, Any] = {}
 
-    class Shell:
-        """As much of IPython's shell as an extension touches."""
+    class Formatter:
+        """As much of IPython's formatters as an extension touches."""
 
-        class display_formatter:  # noqa: N801
-            class _Html:
-                for_type = staticmethod(known.__setitem__)
+        def __init__(self, known: dict[type, Any]) -> None:
+            self.for_type = known.__setitem__
 
-            formatters = {"text/html": _Html}  # noqa: RUF012
+    class Printer:
+        said = ""
 
-    load_ipython_extension(Shell())
+        def text(self, text: str) -> None:
+            self.said += text
+
+    shell = SimpleNamespace(
+        display_formatter=SimpleNamespace(formatters={"text/html": Formatter(pages), "text/plain": Formatter(texts)})
+    )
+    load_ipython_extension(shell)
     audit = AuditResult("fusion", Verdict.INERT, None, ())
-    for result in (sin_cos, audit, LabResult((script,)), load_run(MLP)):
-        assert known[type(result)](result).startswith("<iframe sandbox")
+    diff = diff_runs(load_run(MLP), load_run(MLP))
+    for result, words in (
+        (sin_cos, "2 ops → 1 scheduler node"),
+        (audit, "Audit of fusion: INERT"),
+        (LabResult((script,)), "Ablations of a.py --n 3"),
+        (load_run(MLP), "model__0_backward"),
+        (diff, "equal"),
+    ):
+        assert pages[type(result)](result).startswith("<iframe sandbox")
+        printer = Printer()
+        texts[type(result)](result, printer, False)
+        assert words in printer.said

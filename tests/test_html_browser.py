@@ -15,11 +15,13 @@ from typing import Any
 import pytest
 
 from analyzer.analyze import analyze
+from analyzer.diff.compare import diff_runs
 from analyzer.facts import BufferFact, Fate, GraphFacts, GroupFact, KernelFact, NodeFact
 from analyzer.load import load_run
 from analyzer.model import CompiledGraph, FxNode, Run, SourceSite
 from analyzer.verdict import AuditResult, GraphAudit, Rung, RungName, Verdict
 from analyzer.views.html.audit import audit_page
+from analyzer.views.html.diff import diff_page
 from analyzer.views.html.report import report_page
 
 selenium = pytest.importorskip("selenium.webdriver", reason="no selenium: pip install selenium")
@@ -28,6 +30,9 @@ Keys = selenium.Keys
 pytestmark = pytest.mark.browser
 
 MLP = Path(__file__).parent.parent / "fixtures/runs/cpu-2.13/c11_mlp_train"
+DIFFERENT = [
+    Path(__file__).parent.parent / "fixtures/ablations/cpu-2.13" / arm / "softmax" for arm in ("baseline", "fusion")
+]
 DESKTOP, PHONE = (1280, 900), (390, 844)
 FLAGS = (
     "--headless=new",
@@ -213,6 +218,26 @@ def test_a_box_of_the_picture_pins_its_group(browser: Browser, mlp_page: str) ->
     assert "lit" in (box.get_attribute("class") or "")
 
 
+def test_a_name_in_the_ledger_leads_to_its_row(browser: Browser, mlp_page: str) -> None:
+    browser.open(mlp_page)
+    name = browser.driver.find_element("css selector", "#g0 .ledger .go[data-n]")
+    wanted = name.text
+    browser.run("arguments[0].focus()", name)
+    browser.press(Keys.ENTER)
+    assert browser.focused() == wanted
+    assert wanted in browser.lit()
+    assert browser.run("return document.activeElement.getBoundingClientRect().top < innerHeight")
+
+
+def test_the_ledger_says_what_is_recomputed_and_why(browser: Browser, mlp_page: str) -> None:
+    browser.open(mlp_page).driver.find_element("css selector", "#graph option:nth-child(2)").click()
+    tables = browser.driver.find_elements("css selector", "#g1 .ledger table")
+    told = {table.find_element("tag name", "caption").get_attribute("textContent"): table.text for table in tables}
+    assert {"Moved most", "Recomputed", "Inlined", "Realized"} <= set(told)
+    assert "relu inlined into buf3 and buf4 (recomputed 2×)" in told["Recomputed"]
+    assert "users read it" in told["Recomputed"]
+
+
 def test_another_graph_can_be_chosen(browser: Browser, mlp_page: str) -> None:
     browser.open(mlp_page)
     browser.driver.find_element("css selector", "#graph option:nth-child(2)").click()
@@ -264,7 +289,8 @@ def test_nothing_is_wider_than_the_window(browser: Browser, mlp_page: str, size:
     assert not browser.open(mlp_page, size).run(OVERFLOWS)
     browser.driver.find_element("css selector", "#g0 [data-kind=kernel] li").click()
     assert not browser.run(OVERFLOWS)
-    assert not browser.open(audit_page(audit()), size).run(OVERFLOWS)
+    for page in (audit_page(audit()), diff_page(diff_runs(*map(load_run, DIFFERENT)))):
+        assert not browser.open(page, size).run(OVERFLOWS)
 
 
 def test_a_phone_shows_the_path_of_what_was_tapped(browser: Browser, mlp_page: str) -> None:
@@ -281,7 +307,9 @@ def test_all_text_has_contrast(browser: Browser, mlp_page: str, scheme: str) -> 
     """WCAG AA: 4.5 for text."""
     browser.open(mlp_page, scheme=scheme).driver.find_element("css selector", "#g0 [data-kind=kernel] li").click()
     time.sleep(0.2)  # rows fade in
-    texts = browser.run(CONTRASTS) + browser.open(audit_page(audit()), scheme=scheme).run(CONTRASTS)
+    texts = browser.run(CONTRASTS)
+    for page in (audit_page(audit()), diff_page(diff_runs(*map(load_run, DIFFERENT)))):
+        texts += browser.open(page, scheme=scheme).run(CONTRASTS)
     assert len(texts) > 100
     assert [text for ratio, text in texts if ratio < 4.5] == []
 
@@ -331,25 +359,26 @@ def large() -> GraphFacts:
     return GraphFacts(graph, tuple(nodes), tuple(buffers), (), tuple(groups), tuple(kernels))
 
 
-def slowest_answer(browser: Browser, page: str) -> float:
-    """Seconds to open the page and answer a click, or to search it: the longer of the two."""
-    browser.open(page)
-    started = time.monotonic()
-    browser.driver.refresh()
-    browser.driver.find_element("css selector", "[data-kind=kernel] li").click()
-    lit = len(browser.run(LIT))
-    opened = time.monotonic()
-    browser.driver.find_element("css selector", ".find").send_keys("node_65")
-    found = browser.driver.find_element("css selector", ".found").text
-    answered = time.monotonic()
-    # Of each layer one group, its 2 buffers and their 7 nodes, from 6 lines; and the kernel itself.
-    assert (lit, found) == (48 * (1 + 2 + 7) + 6 + 1, "48 found")
-    return max(opened - started, answered - opened)
+def busy(browser: Browser) -> float:
+    """Seconds that the page's thread has computed: other programs of this machine do not count."""
+    metrics = browser.driver.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
+    return float(next(metric["value"] for metric in metrics if metric["name"] == "TaskDuration"))
 
 
 def test_a_model_of_48_layers_opens_and_answers_at_once(browser: Browser) -> None:
     facts = large()
     page = report_page(Run("large", (facts.graph,)), [facts])
     assert len(page.encode()) < 5_000_000
-    tries = (slowest_answer(browser, page) for _ in range(5))  # other tests may be running beside this one
-    assert any(seconds < 2 for seconds in tries)
+    browser.driver.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
+    browser.open("")
+    started = busy(browser)
+    browser.open(page).driver.find_element("css selector", "[data-kind=kernel] li").click()
+    lit = len(browser.run(LIT))
+    opened = busy(browser)
+    browser.driver.find_element("css selector", ".find").send_keys("node_65")
+    found = browser.driver.find_element("css selector", ".found").text
+    answered = busy(browser)
+    # Of each layer one group, its 2 buffers and their 7 nodes, from 6 lines; and the kernel itself.
+    assert (lit, found) == (48 * (1 + 2 + 7) + 6 + 1, "48 found")
+    assert opened - started < 2
+    assert answered - opened < 2

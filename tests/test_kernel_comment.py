@@ -47,6 +47,13 @@ def test_fragment_without_types_and_without_return_line() -> None:
     assert comment.returns is None
 
 
+def test_a_buffer_without_layout_is_loaded_too() -> None:
+    """What a call writes into another buffer has a name of its own, and no sizes (torch 2.9 and later)."""
+    block = read_comment(["# Graph fragment:", "#   %buf4 : Tensor  = PlaceHolder[target=buf4]", "#   return %buf5"])
+    assert block.bad == ()
+    assert (block.comment.placeholders, block.comment.returns) == (("buf4",), ("buf5",))
+
+
 @pytest.mark.parametrize("kind", ["Topologically Sorted Source Nodes", "Unsorted Source Nodes", "Source Nodes"])
 def test_nameless_source_nodes_are_left_out(kind: str) -> None:
     comment = read_comment([f"    // {kind}: [cond, x, , t], Original ATen: []"]).comment

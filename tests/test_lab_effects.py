@@ -93,7 +93,7 @@ def test_an_interval_that_reaches_into_the_noise_is_no_effect():
     base = ArmSamples({"g": ((1.0,) * 5,) * 3}, {"g": 1})
     found = arm_time(arm, base, Verdict.EFFECTIVE, True, (0.87, 1.15))
     assert found.whole.ratio == pytest.approx(1.21)
-    assert found.why_not == "no measurable effect"
+    assert found.why_not == "no measurable effect: 1.210 [1.020, 1.450], where noise alone gives 0.870 to 1.150"
 
 
 def test_arms_of_another_baseline_do_not_widen_the_noise(monkeypatch):
@@ -117,7 +117,23 @@ def test_arms_of_another_baseline_do_not_widen_the_noise(monkeypatch):
     assert found.band == (pytest.approx(1 / 1.01), pytest.approx(1.01))
     credited = {one.spec.name: one.time.why_not for one in found.arms if one.time and one.spec.role is Role.ABLATION}
     assert credited["fusion"] is None
-    assert credited["freezing"] == "no measurable effect"
+    assert str(credited["freezing"]).startswith("no measurable effect: 1.200")
+
+
+def test_what_autotuning_picks_each_time_is_noise():
+    """A control with other code than its baseline is a fifth slower: an arm that is as slow shows no effect."""
+
+    def row(name: str, role: Role, against: str | None, verdict: Verdict | None = None) -> ArmResult:
+        return ArmResult(ArmRun(ArmSpec(name, role, (), (), against), Status.FINE, Path("nowhere") / name), verdict)
+
+    rows = [
+        row("tuned", Role.BASELINE, None),
+        row("control", Role.CONTROL, "tuned"),
+        row("templates", Role.ABLATION, "tuned", Verdict.EFFECTIVE),
+    ]
+    found = conclude(Script("s.py"), rows, {"tuned": samples(), "control": samples(1.2), "templates": samples(1.2)})
+    assert found.controls == ("control",)
+    assert str(found.arms[2].time and found.arms[2].time.why_not).startswith("no measurable effect")
 
 
 def test_an_arm_that_was_not_measured_says_why():

@@ -1,4 +1,4 @@
-"""The plan of an experiment: which arms, against which baselines, and when a finished arm may be kept."""
+"""The plan of an experiment: which arms, against which baselines, when a finished arm may be kept, how it is judged."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ import pytest
 
 from analyzer.ablations import find
 from analyzer.errors import UsageError
+from analyzer.lab.judging import Judge
 from analyzer.lab.keys import arm_key, local_sources
 from analyzer.lab.plan import paper_rows, plan_arms
-from analyzer.lab.records import ArmSpec, Role, Script, Status
+from analyzer.lab.records import ArmRun, ArmSpec, Role, Script, Status
 from analyzer.lab.run import ArmTask, finished
 from analyzer.lab.scripts import parse_scripts
+from analyzer.verdict import Verdict
+
+FIXTURES = Path(__file__).parent.parent / "fixtures"
 
 
 def against(names: list[str], factorial: bool = False) -> dict[str, str | None]:
@@ -37,7 +41,8 @@ def test_what_is_off_by_default_has_a_baseline_that_has_it_on():
     assert arms["parameter-freezing"] == "baseline+freezing"
     assert arms["matmul-templates"] == arms["epilogue-fusion"] == "baseline+max_autotune+freezing"
     assert arms["control"] == "baseline"
-    assert len(arms) == 3 + 1 + 4
+    assert arms["control+max_autotune+freezing"] == "baseline+max_autotune+freezing"
+    assert len(arms) == 3 + 2 + 4
 
 
 def test_without_a_plain_arm_there_is_no_plain_baseline():
@@ -187,3 +192,27 @@ def test_a_kept_arm_whose_folder_is_gone_is_not_kept(task):
     task.state(".json").parent.mkdir(parents=True)
     task.state(".json").write_text(json.dumps({"schema_version": 1, "key": "k", "status": "fine"}))
     assert finished(task) is None
+
+
+# --------------------------------------------------------------------------------------------------- what chance picked
+
+FROZEN, PLAIN = (FIXTURES / "ablations/cpu-2.13" / arm / "lin_eval" for arm in ("freezing", "baseline"))
+
+
+@pytest.mark.parametrize(
+    ("control", "verdict", "told"),
+    [(FROZEN, Verdict.EFFECTIVE, "the baseline once more"), (PLAIN, Verdict.UNDECIDED, "have different code")],
+    ids=["reproducible", "irreproducible"],
+)
+def test_a_verdict_that_another_capture_of_the_baseline_would_not_give_is_undecided(control, verdict, told):
+    """As when autotuning takes a template in one capture and the library in the next."""
+    specs = {
+        ArmSpec("baseline", Role.BASELINE): FROZEN,
+        ArmSpec("control", Role.CONTROL, against="baseline"): control,
+        ArmSpec("parameter-freezing", Role.ABLATION, ("parameter-freezing",), (), "baseline"): PLAIN,
+    }
+    judge = Judge({spec.name: ArmRun(spec, Status.FINE, folder) for spec, folder in specs.items()})
+    _, again, arm = (judge.result(spec) for spec in specs)
+    assert told in again.why
+    assert arm.verdict is verdict
+    assert verdict is Verdict.EFFECTIVE or arm.why.startswith("EFFECTIVE beside baseline, ")

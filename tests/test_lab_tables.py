@@ -55,7 +55,7 @@ def result() -> LabResult:
         arm("baseline", factor=1.0, why_not="no ablation"),
         arm("control", factor=1.003, why_not="no ablation"),
         arm("fusion", Verdict.EFFECTIVE, 1.5, masked_by=None, why="Gone. All of it. Really."),
-        arm("inlining", Verdict.EFFECTIVE, 1.001, "no measurable effect", masked_by="fusion"),
+        arm("inlining", Verdict.EFFECTIVE, 1.001, "no measurable effect: noise", masked_by="fusion"),
         arm("cse", Verdict.INERT, 7.25, "INERT: the ablation did not do what its name says"),
         failed("vectorization", Status.TIMEOUT, "the time limit ended the command"),
     )
@@ -68,7 +68,7 @@ def test_the_terminal_shows_a_ratio_only_as_a_proven_effect(result, show):
     assert "1.500 [1.490, 1.510]" in text
     assert "7.25" not in text
     assert "not credited: INERT" in text
-    assert "No effect is shown: no measurable effect." in text
+    assert "No effect is shown: noise." in text
     assert "EFFECTIVE, masked by fusion" in text
     assert "vectorization: timeout" in text
     assert "the time limit ended the command" in text

@@ -76,8 +76,8 @@ def test_every_fixture_is_read_completely(path: Path) -> None:
     assert code.artifact.problems == ()
     known = {kernel.name for kernel in code.kernels}
     for call in code.calls():
-        assert call.kind in {"cpp", "triton", "template", "extern", "fallback", "subgraph"}
-        assert (call.callee in known) == (call.kind in {"cpp", "triton", "template"})
+        assert call.kind in {"cpp", "triton", "template", "user_triton", "extern", "fallback", "subgraph"}
+        assert (call.callee in known) == (call.kind in {"cpp", "triton", "template", "user_triton"})
     assert all(kernel.params for kernel in code.kernels)
 
 
@@ -327,12 +327,37 @@ def test_quotes_inside_a_kernel_do_not_end_it() -> None:
             ("arg0_1", "buf0", ""),
             (),
         ),
+        ("buf2.copy_(buf1, False)", "copy_", "fallback", ("buf1", ""), ("buf2",)),
+        ("reinterpret_tensor(buf2, (4, ), (1, ), 8).copy_(buf1)", "copy_", "fallback", ("buf1",), ("buf2",)),
+        ("aten.copy_(buf2, buf1)", "aten.copy_", "fallback", ("buf2", "buf1"), ()),
     ],
 )
 def test_call_forms(line: str, callee: str, kind: str, buffers: tuple[str, ...], outputs: tuple[str, ...]) -> None:
     call = only_call(call_body(line))
     assert (call.callee, call.kind, call.buffers, call.outputs) == (callee, kind, buffers, outputs)
     assert (call.location and (call.location.line, call.location.column)) == (3, 5)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "triton.tools.tensor_descriptor.TensorDescriptor.from_tensor(buf0, [16])",
+        "triton.tools.experimental_descriptor.create_1d_tma_descriptor(buf0.data_ptr(), 300, 64, 4)",
+    ],
+)
+def test_a_descriptor_stands_for_its_tensor(made: str) -> None:
+    """Triton kernels that load through the tensor memory accelerator are given descriptors."""
+    assert only_call(call_body(f"desc_0 = {made}\nadd_0.run(desc_0, 300, stream=stream0)")).buffers[0] == "buf0"
+
+
+def test_a_library_that_is_called_by_its_kernels_name_twice() -> None:
+    code = parse(
+        "cuda_fused_0 = async_compile.cuda(r'''\nint f() {}\n''', 'so')\n"
+        "def call(args):\n    cuda_fused_0.cuda_fused_0(arg0_1, buf0, None, c_void_p(stream0))\n    return (buf0, )\n",
+        "f.py",
+    )
+    assert code.artifact.problems == ()
+    assert only_call(code).callee == "cuda_fused_0"
 
 
 def test_tensors_inside_lists_are_mentioned_though_no_position_is_theirs() -> None:
@@ -398,6 +423,11 @@ def test_allocations_say_shape_dtype_and_maker() -> None:
         "with torch.cuda._DeviceGuard(0):\n    torch.cuda.set_device(0)",
         "arg0_1 = copy_if_misaligned(arg0_1)",
         "workspace_0.zero_()",
+        "_d2h_event_buf2 = torch.Event()\n_d2h_event_buf2.record()\n_d2h_event_buf2.synchronize()",
+        "stream1 = _get_stream_by_index(3)",
+        "training_annotation = nvtx._device_range_start('forward')\nnvtx._device_range_end(training_annotation)",
+        "buf5.extend([[] for _ in range(2)])\nbuf5[2].append(buf5[0])",
+        "for kernel in globals().values():\n    kernel.cuda_kernel_saved = False",
         "# any comment",
     ],
 )

@@ -24,7 +24,7 @@ from analyzer.audit.postconditions.layout import iteration, measure_loops, measu
 from analyzer.audit.postconditions.memory import count_in_place, count_reuse, count_unplanned
 from analyzer.audit.postconditions.outer_loop import shared_inner_loops
 from analyzer.audit.postconditions.record import Count, joined
-from analyzer.audit.postconditions.rewriting import measure_patterns, measure_rewritten
+from analyzer.audit.postconditions.rewriting import made, measure_patterns, measure_rewritten, undone
 from analyzer.compare.effective import EffectiveConfig, Source, effective_config
 from analyzer.facts import BufferFact, Fate, GraphFacts, NodeFact
 from analyzer.load import load_run
@@ -268,8 +268,17 @@ def test_what_a_pass_rewrote_is_what_only_one_graph_has() -> None:
     ablated = arm(
         nodes=(fate(fx("mm", "aten.mm.default"), Fate.REALIZED), fate(fx("add", "aten.add.Tensor"), Fate.REALIZED))
     )
-    assert measure_rewritten(base, ablated) == (Count(("addmm", "mm", "add")), Count())
-    assert measure_rewritten(base, base) == (Count(), Count())
+    assert measure_rewritten(undone)(base, ablated) == (Count(("mm", "add")), Count())
+    assert measure_rewritten(made)(base, ablated) == (Count(("addmm",)), Count())
+    assert measure_rewritten(undone)(base, base) == (Count(), Count())
+
+
+def test_a_pass_that_only_adds_nodes_or_only_drops_some_is_seen() -> None:
+    more = arm(
+        nodes=(fate(fx("mm", "aten.mm.default"), Fate.REALIZED), fate(fx("cos", "aten.cos.default"), Fate.INLINED))
+    )
+    less = arm(nodes=(fate(fx("mm", "aten.mm.default"), Fate.REALIZED),))
+    assert undone(more, less) == undone(less, more) == made(more, less) == ("cos",)
 
 
 def test_prepacked_weights_are_left_whatever_the_pattern_matcher_does() -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import subprocess
 import sys
+import sysconfig
 import types
+import venv
+import zipfile
 from collections.abc import Callable
-from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -107,7 +110,10 @@ def test_a_broken_promise_fails_with_the_reason_and_the_run() -> None:
     result = Audited(CAPTURED / "sin_cos_thresholds")
     with pytest.raises(AssertionError) as raised:
         result.check(realized=["cos"], max_groups=5)
-    assert str(raised.value).splitlines()[0].endswith(": cos is inlined into buf0")
+    first = str(raised.value).splitlines()[0]
+    assert (
+        "cos is inlined into buf0, in kernel cpp_fused_cos_sin_0: it has a single user; a hint proposed a buf" in first
+    )
     assert "max_groups" not in str(raised.value)
     assert str(result.folder) in str(raised.value)
 
@@ -138,6 +144,61 @@ def test_the_plugin_costs_a_session_nothing() -> None:
 
 
 # ------------------------------------------------------------------------------------------------------- whole tests
+
+
+@pytest.fixture(scope="session")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The interpreter of an environment with this project's wheel in it, and only its dependencies from this one."""
+    folder = tmp_path_factory.mktemp("installed")
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir"]
+    subprocess.run([*build, str(folder), str(ROOT)], check=True, timeout=300)
+    venv.create(folder / "venv", symlinks=True)
+    python = folder / "venv" / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    ask = [str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
+    own = Path(subprocess.run(ask, check=True, capture_output=True, text=True).stdout.strip())
+    zipfile.ZipFile(next(folder.glob("*.whl"))).extractall(own)
+    # A folder named in a .pth file has its own .pth files ignored: an editable install of this project stays out.
+    (own / "dependencies.pth").write_text(f"{sysconfig.get_path('purelib')}\n{sysconfig.get_path('platlib')}\n")
+    return python
+
+
+INSTALLED = """
+from pathlib import Path
+import analyzer
+from analyzer.testing.auditor import Audited, Auditor
+
+RUN = Audited(Path({run!r}))
+
+def test_it_is_the_installed_one(inductor_audit):
+    assert isinstance(inductor_audit, Auditor)
+    assert {root!r} not in analyzer.__file__
+
+def test_fate():
+    assert RUN.fates["cos"] == "realized"
+
+def test_promise():
+    RUN.check(realized=["cos"])
+"""
+
+
+def test_an_installed_plugin_is_found_and_explains_what_fails(installed: Path, tmp_path: Path) -> None:
+    text = INSTALLED.format(run=str(CAPTURED / "sin_cos_thresholds"), root=str(ROOT))
+    (tmp_path / "test_installed.py").write_text(text, encoding="utf-8")
+    plain = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST", "PYTHON"))}
+    done = subprocess.run(
+        [str(installed), "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(tmp_path)],
+        cwd=tmp_path,
+        env=plain,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert "2 failed, 1 passed" in done.stdout, done.stdout + done.stderr
+    because = "cos is inlined into buf0, in kernel cpp_fused_cos_sin_0: it has a single user"
+    assert f"assert 'inlined' == 'realized'\nE         {because}" in done.stdout
+    assert f"realized broken: model__0_inference_0.0: {because}" in done.stdout
+
 
 LAYERS = """
 import torch
@@ -184,15 +245,13 @@ def test_raises(inductor_audit):
 
 @needs_torch
 @pytest.mark.live
-def test_a_test_file_that_uses_the_fixture(tmp_path: Path) -> None:
+def test_a_test_file_that_uses_the_fixture(installed: Path, tmp_path: Path) -> None:
     """Four tests pass, one fails with a broken promise, one with the child's own error."""
     (tmp_path / "layers.py").write_text(LAYERS, encoding="utf-8")
     (tmp_path / "test_layers.py").write_text(TESTS, encoding="utf-8")
-    installed = any(entry.name == "inductor_audit" for entry in entry_points(group="pytest11"))
-    plugin = [] if installed else ["-p", "analyzer.testing.plugin"]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "--tb=short", *plugin, "--rootdir", str(tmp_path), str(tmp_path)],
-        cwd=ROOT,
+        [str(installed), "-m", "pytest", "-q", "--tb=short", "--rootdir", str(tmp_path), str(tmp_path)],
+        cwd=tmp_path,
         capture_output=True,
         text=True,
         check=False,

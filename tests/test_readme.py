@@ -1,5 +1,7 @@
 """The README's console examples are what the tool prints: they are run in order, in one folder.
 
+A block of Python begins with a comment that names its file.
+
 `python -m tests.test_readme` writes the present output into the README.
 """
 
@@ -45,7 +47,7 @@ def output(command: str, folder: Path) -> str:
         stdout=subprocess.PIPE,
         text=True,
         check=False,
-        timeout=300,
+        timeout=1800,
         env={**os.environ, "COLUMNS": "80"},
     )
     assert done.returncode in (0, 1), command
@@ -57,7 +59,8 @@ def rerun(text: str, folder: Path) -> str:
 
     def fresh(block: re.Match[str]) -> str:
         if block["kind"] == "python":
-            (folder / "sin_cos.py").write_text(block["body"], encoding="utf-8")
+            name = block["body"].partition("\n")[0].removeprefix("# ")
+            (folder / name).write_text(block["body"], encoding="utf-8")
         if block["kind"] != "console":
             return block[0]
         told = (f"$ {command}\n{output(command, folder)}" for command in commands(block["body"]))

@@ -1,4 +1,4 @@
-"""Every `--json` document follows its published schema, and the schema names every key of the document."""
+"""Every document follows its published schema, and the schema names every key of the document."""
 
 from __future__ import annotations
 
@@ -11,7 +11,12 @@ import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
 import cli
+from analyzer.analyze import analyze
+from analyzer.contracts import check, contracts_of_run, parse
+from analyzer.doctor import examine_run
+from analyzer.explain import explain
 from analyzer.facts import Summary
+from analyzer.graph import export, to_networkx
 from analyzer.lab.records import (
     Agreement,
     ArmResult,
@@ -27,15 +32,17 @@ from analyzer.lab.records import (
     ScriptResult,
     Status,
 )
+from analyzer.load import load_run
 from analyzer.schemas import NAMES, schema
 from analyzer.verdict import Verdict
-from analyzer.views.json import SCHEMA_VERSION, ablate_document, dumps
+from analyzer.views.check import check_document
+from analyzer.views.doctor import doctor_document
+from analyzer.views.explain import explain_document
+from analyzer.views.json import SCHEMA_VERSION, ablate_document, dumps, report_document
 
 ROOT = Path(__file__).parent.parent
 RUNS = ROOT / "fixtures/runs"
 MLP = RUNS / "cpu-2.13/c11_mlp_train"
-SIN_COS = ROOT / "fixtures/ablations/cpu-2.13"
-ABLATION = ("baseline/sincos", "realize-thresholds/sincos")
 
 
 def closed(part: Any) -> Any:
@@ -73,7 +80,7 @@ def test_every_reading_command_has_a_schema() -> None:
         for name, command in cli.cli.commands.items()
         if any("--json" in getattr(param, "opts", ()) for param in command.params)
     }
-    assert with_json == set(NAMES)
+    assert with_json | {"export"} == set(NAMES)
 
 
 def test_what_schemas_share_is_equal() -> None:
@@ -97,44 +104,58 @@ def test_a_wrong_document_is_refused(capsys: pytest.CaptureFixture[str]) -> None
     Draft202012Validator(schema("ablations")).validate(told)  # a reader accepts new keys
 
 
-@pytest.mark.parametrize(
-    "run",
-    [
-        "cpu-2.5/c48_combo_kernels",
-        "cpu-2.9/c17_gather_index",
-        "cpu-2.13/c11_mlp_train",
-        "cpu-2.13/c28_mark_dynamic",
-        "cpu-2.13/cache_warm",
-        "cpu-2.15/c57_noop_views",
-        "cuda-2.14.1-a100/combo",
-    ],
+RUN_FOLDERS = sorted(
+    path.relative_to(ROOT / "fixtures").as_posix()
+    for pattern in ("runs/*/*", "captured/*", "doctor/*", "ablations/*/*/*")
+    for path in (ROOT / "fixtures").glob(pattern)
+    if path.name not in ("torch_compile_debug", "tlparse")
 )
-def test_reports(run: str, capsys: pytest.CaptureFixture[str]) -> None:
-    follows("report", document(capsys, "report", RUNS / run))
 
 
-def test_captured_reports(capsys: pytest.CaptureFixture[str]) -> None:
-    told = document(capsys, "report", ROOT / "fixtures/captured/attention_block-2.13")
-    follows("report", told)
-    assert told["run"]["captured"]
+@pytest.mark.parametrize("run", RUN_FOLDERS)
+def test_documents_about_every_fixture(run: str) -> None:
+    path = ROOT / "fixtures" / run
+    loaded = load_run(path)
+    facts = [analyze(graph) for graph in loaded.graphs]
+    follows("report", plain(report_document(loaded, facts)))
+    follows("doctor", plain(doctor_document(examine_run(path))))
+    follows("export", json.loads(export([to_networkx(graph) for graph in facts], "json")))
+    for name in [buffer.name for graph in facts for buffer in graph.buffers][:1]:
+        follows("explain", plain(explain_document(explain(facts, name))))
+    if any(graph.groups for graph in facts):
+        contracts = parse(contracts_of_run(loaded, facts), "contracts.toml")
+        follows("check", plain(check_document(check(contracts, loaded, facts))))
 
 
-def test_explanations(capsys: pytest.CaptureFixture[str]) -> None:
-    one = document(capsys, "explain", MLP, "buf0")
+def plain(told: Any) -> Any:
+    """A document as its readers get it."""
+    return json.loads(dumps(told))
+
+
+def test_pairs_are_explained(capsys: pytest.CaptureFixture[str]) -> None:
     two = document(capsys, "explain", MLP, "buf0", "buf1")
-    assert one["explanations"]
     assert two["pairs"]
-    follows("explain", one)
     follows("explain", two)
 
 
-def test_audits_and_diffs(capsys: pytest.CaptureFixture[str]) -> None:
-    base, ablated = (SIN_COS / arm for arm in ABLATION)
-    audit = document(capsys, "audit", base, ablated, "--ablation", "realize-thresholds")
-    assert audit["verdict"] == "INERT"
+@pytest.mark.parametrize(
+    ("base", "ablated", "ablation", "verdict"),
+    [
+        ("cpu-2.13/baseline/sincos", "cpu-2.13/realize-thresholds/sincos", "realize-thresholds", "INERT"),
+        ("cpu-2.13/baseline/sincos", "cpu-2.13/inlining/sincos", "inlining", "EFFECTIVE"),
+        ("cpu-2.13/baseline/softmax", "cpu-2.13/fusion/softmax", "fusion", "EFFECTIVE"),
+        ("cpu-2.13/baseline/sincos", "cpu-2.13/baseline/softmax", "fusion", "CONFOUNDED"),
+        ("cpu-2.13/baseline/sincos", "cpu-2.13/baseline/sincos", "inlining", "UNAPPLIED"),
+    ],
+)
+def test_audits_and_diffs(
+    base: str, ablated: str, ablation: str, verdict: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arms = [ROOT / "fixtures/ablations" / arm for arm in (base, ablated)]
+    audit = document(capsys, "audit", *arms, "--ablation", ablation)
+    assert audit["verdict"] == verdict
     follows("audit", audit)
-    follows("diff", document(capsys, "diff", base, ablated))
-    follows("diff", document(capsys, "diff", base, SIN_COS / "inlining/sincos"))
+    follows("diff", document(capsys, "diff", *arms))
 
 
 def test_ablations(capsys: pytest.CaptureFixture[str]) -> None:

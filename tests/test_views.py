@@ -3,22 +3,38 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
+from io import StringIO
+from pathlib import Path
 
+import click
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
+from rich.text import Text
 
+import cli
+from analyzer.analyze import analyze
 from analyzer.errors import ArtifactError, UsageError
+from analyzer.explain import explain
 from analyzer.facts import Conflict, Evidence, Fate, GraphFacts, GroupFact, NodeFact, Storage, Summary
-from analyzer.model import Artifact, ArtifactState, CacheState, FxNode, Location, Problem, Run
+from analyzer.load import load_run
+from analyzer.model import Artifact, ArtifactState, CacheState, FxNode, Location, Problem, Run, SourceSite
+from analyzer.views.console import PALETTE, make_console
+from analyzer.views.console import show as show_view
 from analyzer.views.error import ErrorView
+from analyzer.views.explain import ExplainView
 from analyzer.views.fates import fate_text
 from analyzer.views.json import dumps, report_document
-from analyzer.views.report import ReportView, chain
+from analyzer.views.links import artifact_link, source_link
+from analyzer.views.report import ReportView
+from analyzer.views.summary import chain, fates_text, memory_text
 from analyzer.views.text import byte_text, counted, listed, plain, shortened
 
+ROOT = Path(__file__).parent.parent
 Show = Callable[..., str]
 HOSTILE = ("[bold]x[/bold]", "[link=https://evil]y[/link]", "\x1b[31mred", "\x9b2J", "\u202edrow", "a\nb", "n" * 300)
 
@@ -34,10 +50,12 @@ def test_report_of_the_founding_example(
 
 
 def test_report_without_graphs_says_so_and_what_to_do(show: Show) -> None:
-    text = show(ReportView(Run("warm", (), "2.13.0", CacheState.WARM, notes=("2 graphs came from the FX cache",)), []))
+    text = show(
+        ReportView(Run("warm", (), "2.13.0", CacheState.WARM, notes=("2 graphs came from the FX cache",)), []), 200
+    )
     assert "No compiled graph was found here." in text
     assert "Note: 2 graphs came from the FX cache" in text
-    assert "next: inductor-audit capture" in text
+    assert "next: inductor-audit doctor warm says what is missing and why; inductor-audit capture" in text
 
 
 def test_report_of_a_mixed_run_tells_that_graphs_are_missing(show: Show, cold_run: Run, sin_cos: GraphFacts) -> None:
@@ -81,9 +99,9 @@ def test_long_graphs_are_cut_and_full_shows_all(show: Show, cold_run: Run, sin_c
     )
     facts = replace(sin_cos, nodes=ops)
     cut, full = (show(ReportView(cold_run, [facts], full)) for full in (False, True))
-    assert "relu_39 " in cut
-    assert "relu_40 " not in cut
-    assert "… 120 more ops; --full shows all" in cut
+    assert "relu_19 " in cut
+    assert "relu_20 " not in cut
+    assert "… 140 more rows; --full shows all" in cut
     assert "relu_159 " in full
     assert "--full" not in full
 
@@ -93,7 +111,7 @@ def test_packed_groups_are_one_function_with_two_loop_nests(show: Show, cold_run
     kernel = replace(sin_cos.kernels[0], groups=("op0", "op1"), loop_nests=2)
     groups = tuple(GroupFact(name, "SchedulerNode", (name,), kernel=kernel.name) for name in ("op0", "op1"))
     text = show(ReportView(cold_run, [replace(sin_cos, kernels=(kernel,), groups=groups)]), 200)
-    assert "cpp_fused_cos_sin_0  C++, 1 function, 2 loop nests, 1 call" in text
+    assert "cpp_fused_cos_sin_0  one C++ function, 2 loop nests, 1 call" in text
     assert text.index("group op0") < text.index("group op1")
 
 
@@ -102,6 +120,83 @@ def test_groups_without_kernel_are_shown(show: Show, cold_run: Run, sin_cos: Gra
     text = show(ReportView(cold_run, [replace(sin_cos, groups=(*sin_cos.groups, nop))]))
     assert "└── no kernel" in text
     assert "group op1  NopKernelSchedulerNode" in text
+
+
+def test_ops_that_share_a_reason_are_told_together(show: Show, cold_run: Run, sin_cos: GraphFacts) -> None:
+    unknown = tuple(
+        NodeFact(FxNode(name, "call_function", "aten.mul.Tensor"), Fate.UNKNOWN, reason="no IR dump") for name in "abc"
+    )
+    text = show(ReportView(cold_run, [replace(sin_cos, nodes=unknown)]), 200)
+    assert "unknown: a, b, c: no IR dump\n" in text
+
+
+def test_a_run_that_records_no_lines_has_no_column_of_them(show: Show, cold_run: Run, sin_cos: GraphFacts) -> None:
+    nodes = tuple(replace(fact, node=replace(fact.node, source=None)) for fact in sin_cos.nodes)
+    heads = [show(ReportView(cold_run, [replace(sin_cos, nodes=one)])) for one in (sin_cos.nodes, nodes)]
+    assert ["source" in text for text in heads] == [True, False]
+
+
+def test_what_is_odd_stands_before_the_tables(show: Show, cold_run: Run, sin_cos: GraphFacts) -> None:
+    missing = Artifact("output_code.py", ArtifactState.MISSING, cause="the compile failed before it was written")
+    text = show(ReportView(cold_run, [replace(sin_cos, graph=replace(sin_cos.graph, artifacts=(missing,)))]))
+    assert text.index("Missing: output_code.py") < text.index("FX node")
+
+
+def test_a_graph_of_which_little_is_left_says_not_known_and_names_the_doctor(
+    show: Show, cold_run: Run, sin_cos: GraphFacts
+) -> None:
+    text = show(ReportView(replace(cold_run, path="my run"), [replace(sin_cos, summary=Summary(fx_nodes=2))]))
+    assert "2 ops → ? scheduler nodes → ? groups → ? kernel calls\n" in text
+    assert "Lowering: not known\n" in text
+    assert "Memory: not known\n" in text
+    assert "next: inductor-audit doctor 'my run' says what is missing and why" in text
+
+
+def test_the_summary_names_what_is_recomputed_and_what_moves_most(
+    show: Show, cold_run: Run, sin_cos: GraphFacts
+) -> None:
+    cos = replace(sin_cos.nodes[1], inlined_into=("buf0", "buf1"))
+    big = replace(sin_cos.kernels[0], name="extern_kernels.mm", backend="extern", bytes_read=24_000, bytes_written=0)
+    facts = replace(sin_cos, nodes=(cos, sin_cos.nodes[2]), kernels=(*sin_cos.kernels, big))
+    text = show(ReportView(cold_run, [facts]), 200)
+    assert "Moved most: extern_kernels.mm 24.0 kB (75 %), cpp_fused_cos_sin_0 8.0 kB (25 %)\n" in text
+    assert "Recomputed: cos in 2 places\n" in text
+
+
+def test_sorted_by_bytes_the_largest_kernel_and_buffer_come_first(
+    show: Show, cold_run: Run, sin_cos: GraphFacts
+) -> None:
+    big = replace(sin_cos.kernels[0], name="extern_kernels.mm", bytes_read=24_000, groups=())
+    unsized = replace(big, name="symbolic", bytes_read=None)
+    facts = replace(sin_cos, kernels=(unsized, *sin_cos.kernels, big))
+    plain_order, largest = (show(ReportView(cold_run, [facts], largest=first), 200) for first in (False, True))
+    kernels = largest[largest.index("Kernels and the groups") :]
+    assert kernels.index("extern_kernels.mm") < kernels.index("cpp_fused_cos_sin_0") < kernels.index("symbolic")
+    assert largest.index("aten.sin.default") < largest.index("aten.cos.default")
+    assert plain_order.index("aten.cos.default") < plain_order.index("aten.sin.default")
+
+
+@pytest.mark.parametrize(("number", "detailed"), [(2, True), (4, False)])
+def test_of_many_graphs_each_gets_a_line_and_details_on_demand(
+    show: Show, cold_run: Run, sin_cos: GraphFacts, number: int, detailed: bool
+) -> None:
+    graphs = [
+        replace(sin_cos, graph=replace(sin_cos.graph, name="model__0_inference_0.0", process=f"rank {rank}"))
+        for rank in range(number)
+    ]
+    graphs[1] = replace(graphs[1], summary=replace(sin_cos.summary, recomputed=3))
+    text = show(ReportView(cold_run, graphs), 100)
+    assert re.search(r"model__0_inference_0.0 \(rank 0\) +2 +1 +1 +8.0 kB +-\n", text)
+    assert re.search(r"model__0_inference_0.0 \(rank 1\) +2 +1 +1 +8.0 kB +3 ops recomputed\n", text)
+    assert ("FX node" in text) == detailed
+    assert ("--graph 'model__0_inference_0.0 (rank 0)' tells of one graph" in text.replace("\n", " ")) != detailed
+    assert "FX node" in show(ReportView(cold_run, graphs, full=True))
+
+
+def test_reasons_are_told_when_asked_for(show: Show, cold_run: Run, sin_cos: GraphFacts) -> None:
+    silent, told = (show(ReportView(cold_run, [sin_cos], why=why), 200) for why in (False, True))
+    assert "single user" not in silent
+    assert "consistent with: it has a single user" in told
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)
@@ -135,6 +230,143 @@ def test_no_colour_code_without_a_terminal_and_meaning_without_colour(
     assert "\x1b" not in bare
     for word in ("inlined into buf0", "realized as buf0 (output)"):
         assert word in bare
+
+
+# ------------------------------------------------------------------------------------------------------- colours, links
+
+
+def luminance(color: str) -> float:
+    """WCAG 2, of `#rrggbb`."""
+    channels = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return sum(part * weight for part, weight in zip(linear, (0.2126, 0.7152, 0.0722), strict=True))
+
+
+@pytest.mark.parametrize("name", PALETTE)
+def test_colours_can_be_read_on_white_and_on_black(name: str) -> None:
+    light = luminance(PALETTE[name])
+    assert 1.05 / (light + 0.05) >= 4.5
+    assert (light + 0.05) / 0.05 >= 4.5
+
+
+def test_every_colour_of_a_view_is_of_the_palette(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A view says `bold yellow`; what reaches the terminal is the palette's shade of it."""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLORTERM", "truecolor")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    console = make_console()
+    for style in ("yellow", "bold yellow", "dim italic"):
+        color = console.get_style(style).color
+        assert color is not None
+        assert color.get_truecolor().hex == PALETTE[style.split()[0 if "dim" in style else -1]]
+
+
+def linked_to(view: Text) -> str | None:
+    console = Console(file=StringIO(), force_terminal=True, color_system="truecolor", width=300)
+    console.print(view)
+    found = re.search(r"\x1b]8;[^;]*;(file:[^\x1b]*)\x1b", console.file.getvalue())  # type: ignore[attr-defined]
+    return found[1] if found else None
+
+
+def test_a_line_of_the_program_leads_to_its_file(tmp_path: Path) -> None:
+    program = tmp_path / "my model.py"
+    program.write_text("x\n")
+    assert linked_to(source_link("my model.py:7", SourceSite(str(program), 7))) == f"{program.as_uri()}#7"
+
+
+@pytest.mark.parametrize(
+    "file",
+    ["/no/such/model.py", "model.py", "/etc", "//host/share/x.py", r"\\host\share\x.py", "/tmp/a\0b", "", "\x1b]8;;x"],
+)
+def test_a_file_that_is_not_there_is_no_link(file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model.py").write_text("x\n")  # a relative name in an artifact is relative to somewhere else
+    assert linked_to(source_link("model.py:7", SourceSite(file, 7))) is None
+
+
+def test_a_link_holds_no_character_that_could_end_it(tmp_path: Path) -> None:
+    odd = tmp_path / "a\x1b\\b\x07.py"
+    odd.write_text("x\n")
+    address = linked_to(source_link("here", SourceSite(str(odd), 1)))
+    assert address is not None
+    assert address.isprintable()
+    assert address.isascii()
+
+
+def test_an_artifact_is_found_from_here_and_not_inside_an_archive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "run").mkdir()
+    dump = tmp_path / "run/output_code.py"
+    dump.write_text("x\n")
+    monkeypatch.chdir(tmp_path)
+    assert linked_to(artifact_link("x", Location("run/output_code.py", 3))) == f"{dump.as_uri()}#3"
+    assert linked_to(artifact_link("x", Location("run.zip/output_code.py", 3))) is None
+
+
+def test_an_explanation_leads_to_its_places(show: Show) -> None:
+    run = ROOT / "fixtures/captured/apart-2.13"
+    view = ExplainView(explain([analyze(graph) for graph in load_run(run).graphs], "buf1"))
+    text = show(view, force_terminal=True, color_system="truecolor")
+    (dump,) = run.glob("**/ir_pre_fusion.txt")
+    assert f";{dump.as_uri()}#39" in text
+    assert "ir_pre_fusion.txt:39" in text
+
+
+@pytest.mark.parametrize(
+    ("summary", "words"),
+    [
+        (Summary(2, 1, 1, 0, 0, 0, 0), "1 realized, 1 inlined, 0 recomputed"),
+        (Summary(9, 4, 3, 2, 1, 2, 1), "4 realized, 3 inlined, 2 recomputed, 1 view, 2 folded, 1 unknown"),
+        (Summary(9, unknown=9), "? realized, ? inlined, ? recomputed, ? views, ? folded, 9 unknown"),
+        (Summary(9), "not known"),
+    ],
+)
+def test_fates_are_counted_and_what_never_happened_is_left_out(summary: Summary, words: str) -> None:
+    assert fates_text(summary) == words
+
+
+def test_links_and_colours_are_for_terminals(show: Show, cold_run: Run, sin_cos: GraphFacts) -> None:
+    """Piped text has none, nor has text without colours on a terminal."""
+    site = SourceSite(__file__, 3)
+    node = replace(sin_cos.nodes[1], node=replace(sin_cos.nodes[1].node, source=site))
+    view = ReportView(cold_run, [replace(sin_cos, nodes=(node,))])
+    assert f"{Path(__file__).as_uri()}#3" in show(view, force_terminal=True, color_system="truecolor")
+    assert "\x1b" not in show(view)
+    assert "\x1b" not in show(view, force_terminal=True, color_system=None)
+
+
+# --------------------------------------------------------------------------------------------------------------- pager
+
+
+def test_a_pager_gets_colours_and_no_links() -> None:
+    console, pages = Console(file=StringIO(), force_terminal=True, color_system="truecolor"), list[str]()
+    show_view(console, Text("red", style="red link file:///x"), pages.append)
+    assert pages == ["\x1b[31mred\x1b[0m\n"]
+    assert console.file.getvalue() == ""  # type: ignore[attr-defined]
+
+
+def test_a_pager_gets_no_colours_when_none_are_wanted() -> None:
+    pages: list[str] = []
+    plain_terminal = Console(file=StringIO(), force_terminal=True, color_system=None)
+    show_view(plain_terminal, Text("red", style="red"), pages.append)
+    assert pages == ["red\n"]
+
+
+def test_piped_output_has_no_pager() -> None:
+    console, pages = Console(file=StringIO()), list[str]()
+    show_view(console, Text("red", style="red"), pages.append)
+    assert (pages, console.file.getvalue()) == ([], "red\n")  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_the_pager_is_the_users_and_only_when_asked_for(monkeypatch: pytest.MonkeyPatch, asked: bool) -> None:
+    seen: list[str] = []
+    monkeypatch.setattr(click, "echo_via_pager", seen.append)
+    monkeypatch.setattr("rich.console.Console.is_terminal", True)
+    assert cli.main(["ablations", "fusion", *(["--pager"] if asked else [])]) == 0
+    assert [("one scheduler node per group" in text) for text in seen] == ([True] if asked else [])
 
 
 # ------------------------------------------------------------------------------------------------------ fates, numbers
@@ -252,6 +484,13 @@ def test_report_document_has_every_key_even_when_nothing_is_known(cold_run: Run,
     assert document["buffers"][0]["size"] is None
     assert document["summary"] == dict.fromkeys(document["summary"])
     assert document["config"] is None
+
+
+def test_memory_of_symbolic_sizes_is_not_known_and_says_why(sin_cos: GraphFacts) -> None:
+    layout = replace(sin_cos.buffers[0].layout, size=("s33", 16))  # type: ignore[type-var]
+    facts = replace(sin_cos, buffers=(replace(sin_cos.buffers[0], layout=layout),), summary=Summary(realized=1))
+    assert memory_text(facts) == "not known: sizes are symbolic"
+    assert memory_text(replace(facts, buffers=())) == "not known"
 
 
 def test_symbolic_sizes_stay_text(cold_run: Run, sin_cos: GraphFacts) -> None:

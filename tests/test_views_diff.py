@@ -1,4 +1,4 @@
-"""How a diff reads: one screen, settings first, repeats once, side by side where there is room."""
+"""How a diff reads: one screen, settings first, repeats once, what they cost in the headline."""
 
 from __future__ import annotations
 
@@ -76,35 +76,84 @@ Diff base → ablated
   max_fusion_size  64 → 1  fx_graph_runnable.py:27
 
 model__0: 6 changes (3 lowering, 1 scheduling, 1 code, 1 cost) · 1 → 2 realized
-· 1 → 0 inlined · 1 → 2 scheduler nodes
+· 1 → 0 inlined · 1 → 2 scheduler nodes · 4.0 kB → 8.0 kB read by kernels
   lowering
-    ~ cos_0 (aten.cos.default)  ×3
+    ~ cos_0  ×3
       - inlined into buf0
       + realized as buf0, in group op0_op1 (removed by fusion)
   scheduling
     < 1 group split into 2: op0_op1 → op0, op1
   code
-    ~ cpp_fused_cos_0 body: a cpp kernel → a cpp kernel
+    ~ cpp_fused_cos_0 body: a cpp kernel
        tmp1 = x
       -tmp2 = cos(tmp1)
       +tmp2 = sin(tmp1)
-  cost
-    ~ read by kernels: 4.0 kB → 8.0 kB
+
+model__2: only in the new run (2 FX nodes, 1 kernel call)
 
 model__1: equal
-
-model__2: only in the new run
 """
     )
 
 
-def test_old_and_new_stand_side_by_side_where_there_is_room(diff: RunDiff, show: Show) -> None:
+def test_old_and_new_stand_on_one_line_where_there_is_room(diff: RunDiff, show: Show) -> None:
     lines = show(DiffView(diff), width=140).splitlines()
-    (fate,) = (line for line in lines if "cos_0 (aten" in line)
-    assert fate.index("inlined into buf0") < fate.index("realized as buf0")
-    (cost,) = (line for line in lines if "read by kernels" in line)
-    assert cost.index("8.0 kB") == fate.index("realized as buf0")
+    (fate,) = (line for line in lines if "cos_0  ×3" in line)
+    assert fate.endswith("inlined into buf0 → realized as buf0, in group op0_op1 (removed by fusion)")
     assert all(len(line) <= 140 for line in lines)
+
+
+def test_nodes_in_the_place_of_others_are_one_line(diff: RunDiff, show: Show) -> None:
+    """Each node with what became of it is there when asked for."""
+    old = Side(("sigmoid", "mul"), "", None, ("sigmoid = aten.sigmoid.default", "mul = aten.mul.Tensor"))
+    new = Side(("div",), "", None, ("div = aten.div.Tensor",))
+    exchange = changed(Layer.FX, "nodes", "nodes", old, new)
+    graph = replace(diff, graphs=(GraphDiff("model__0", "model__0", (exchange,), BEFORE, AFTER),))
+    assert "    ~ 2 nodes → 1 node: sigmoid, mul → div\n" in show(DiffView(graph))
+    assert "aten.sigmoid" not in show(DiffView(graph))
+    assert "-sigmoid = aten.sigmoid.default" in show(DiffView(graph, full=True))
+
+
+def test_code_of_many_changes_waits_until_asked_for(diff: RunDiff, show: Show) -> None:
+    """A screen full of the code of three kernels would hide the other changes."""
+    kernels = [f"cpp_fused_{name}_0" for name in ("cos", "sin", "exp")]
+    sides = [(Side((name,), "a", None, (f"x = {name}",)), Side((name,), "b", None, ("x = 0",))) for name in kernels]
+    changes = tuple(changed(Layer.CODE, "body", "kernel", old, new) for old, new in sides)
+    two, three = (replace(diff, graphs=(GraphDiff("m", "m", changes[:n], BEFORE, BEFORE),)) for n in (2, 3))
+    assert "+x = 0" in show(DiffView(two))
+    assert "+x = 0" not in show(DiffView(three))
+    assert "+x = 0" in show(DiffView(three, full=True))
+
+
+def test_long_names_and_lists_are_cut_on_the_first_screen(diff: RunDiff, show: Show) -> None:
+    group = "_".join(f"op{number}" for number in range(40))
+    buffers = ", ".join(f"buf{number}" for number in range(9))
+    sides = Side(("cos",), f"inlined into {buffers}"), Side(("cos",), f"realized as buf0, in group {group}")
+    fate = changed(Layer.LOWERING, "fate", "aten.cos.default", *sides)
+    graph = replace(diff, graphs=(GraphDiff("m", "m", (fate,), BEFORE, BEFORE),))
+    text = show(DiffView(graph))
+    assert "inlined into buf0, buf1, buf2 … 6 more" in text
+    assert all(len(line) <= 80 for line in text.splitlines())
+    assert group in "".join(show(DiffView(graph, full=True)).split())
+
+
+def test_many_graphs_are_one_screen(diff: RunDiff, show: Show) -> None:
+    """Ten that differ, of which three are told in full, and forty equal ones in one line."""
+    several = [GraphDiff(f"model__{n}", f"model__{n}", (realized(n),), BEFORE, AFTER) for n in range(10)]
+    equal = [GraphDiff(f"model__{n}", f"model__{n}", (), BEFORE, BEFORE) for n in range(10, 50)]
+    text = show(DiffView(replace(diff, graphs=(*several, *equal))))
+    assert "40 graphs: equal" in text
+    assert text.count("realized as") == 3
+    assert "… 4 more graphs; --full shows all" in text
+    assert len(text.splitlines()) <= 40
+    assert show(DiffView(replace(diff, graphs=(*several, *equal)), full=True)).count("equal") == 40
+
+
+def test_sizes_that_round_to_the_same_tell_the_difference(diff: RunDiff, show: Show) -> None:
+    sides = Side(("m",), "8100000"), Side(("m",), "8100400")
+    cost = changed(Layer.COST, "bytes_written", "graph", *sides)
+    text = show(DiffView(replace(diff, graphs=(GraphDiff("m", "m", (cost,), BEFORE, BEFORE),))))
+    assert "8.1 MB (+400 bytes) written by kernels" in " ".join(text.split())
 
 
 def test_the_summary_is_one_line_per_graph(diff: RunDiff, show: Show) -> None:
@@ -130,7 +179,7 @@ def test_long_lists_are_cut_and_say_so(diff: RunDiff, show: Show) -> None:
         for number in range(20)
     )
     short = replace(diff, graphs=(GraphDiff("model__0", "model__0", many, BEFORE, AFTER),))
-    assert "… 12 more changes; --full shows all" in show(DiffView(short))
+    assert "… 15 more changes; --full shows all" in show(DiffView(short))
     assert "more changes" not in show(DiffView(short, full=True))
 
 

@@ -7,17 +7,18 @@ tell them apart. What stays ambiguous stays unknown.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 
-from analyzer.analyze.fit import Cost, cost, fits
+from analyzer.analyze.fit import Cost, cost, fits, is_exact
 from analyzer.analyze.fx_index import FxIndex
 from analyzer.analyze.known import Assignment, Known
-from analyzer.analyze.leaves import Leaf
-from analyzer.analyze.lowerings import roots
-from analyzer.analyze.strides import load_offsets, offset_of
-from analyzer.analyze.targets import TEMPLATED, is_getitem, is_view, mutates, scatters
+from analyzer.analyze.leaves import Leaf, buffer_number
+from analyzer.analyze.strides import is_relaid, load_offsets, offset_of
+from analyzer.analyze.targets import TEMPLATED, is_getitem, is_view, item_index, mutates, packet, scatters
 from analyzer.model import DumpNode, FxNode
 
 HELPER = "no FX node has this value: a helper of a lowering"
@@ -61,7 +62,7 @@ class Aligner:
     @cached_property
     def known(self) -> Known:
         """The same owners, for questions about loads."""
-        return Known(self.fx, self.leaves, self.owner)
+        return Known(self.fx, self.leaves, self.owner, self.implements)
 
     def run(self) -> None:
         """Passes over the dump until nothing new is settled; later buffers build on the owners of earlier ones."""
@@ -73,10 +74,19 @@ class Aligner:
                 if not any(leaf.name in known for known in settled):
                     self._settle(leaf)
             if len(self.owner) == before:
-                return
+                break
+        self._doubt_overwritten()
+
+    def _doubt_overwritten(self) -> None:
+        """A buffer that another one writes into holds that one's value in the end, known or not."""
+        for leaf in self.leaves.values():
+            for target in leaf.buffer.mutations if leaf.name not in self.implements else ():
+                if target in self.owner and target in self.leaves:
+                    del self.owner[target]
+                    self.reasons[target] = f"{leaf.name} writes into it, and which node that does is not known"
 
     def _settle(self, leaf: Leaf) -> None:
-        found = self._opaque(leaf) if leaf.is_extern else self._computed(leaf)
+        found = self._opaque(leaf) if leaf.is_extern else self._computed(leaf) or self._only_writer(leaf)
         self.ambiguous.pop(leaf.name, None)
         if len(found) == 1 and leaf.buffer.mutations:
             self._mutated(leaf, found[0])
@@ -95,8 +105,32 @@ class Aligner:
         self.implements[leaf.name] = node
         self.reasons[leaf.name] = f"writes the value of {node} into {', '.join(leaf.buffer.mutations)}"
         for target in leaf.buffer.mutations:
-            if target in self.leaves:
+            written = self.leaves.get(target)
+            if written and self._is_older(target, leaf.name) and fits(self.fx.nodes[node], written.buffer.layout):
                 self.owner[target] = self.fx.last_alias(node)
+
+    @staticmethod
+    def _is_older(target: str, writer: str) -> bool:
+        """False for a name that the written buffer got only later (torch/_inductor/lowering.py, `mutate_to`)."""
+        numbers = (buffer_number(target), buffer_number(writer))
+        return numbers[0] is None or numbers[1] is None or numbers[0] < numbers[1]
+
+    def _only_writer(self, leaf: Leaf) -> list[str]:
+        """The one node that writes into the input that this buffer alone writes into."""
+        for target in leaf.buffer.mutations if self._writes_alone(leaf) else ():
+            for writer in self.fx.writers.get(target, ())[:1]:
+                return sorted(self.fx.written(target)) or [writer]
+        return []
+
+    def _writes_alone(self, leaf: Leaf) -> bool:
+        targets = set(leaf.buffer.mutations)
+        alone = all(len(self.fx.writers.get(t, ())) == 1 and self._writes[t] == 1 for t in targets)
+        return alone and len(targets) == 1
+
+    @cached_property
+    def _writes(self) -> Counter[str]:
+        """For each input how many buffers write into it."""
+        return Counter(target for leaf in self.leaves.values() for target in set(leaf.buffer.mutations))
 
     # ------------------------------------------------------------------------------------------------- loop bodies
 
@@ -110,22 +144,40 @@ class Aligner:
         if not costs and whole.computes:
             costs = self._costs(whole, values, self.fx.computable(values, loose=True) - values)
         best = min(costs.values(), default=None)
-        found = sorted((name for name in costs if costs[name] == best), key=self.fx.order.__getitem__)
+        equal = (name for name in costs if costs[name] == best or (best and best.is_view and not costs[name].is_view))
+        found = sorted(equal, key=self.fx.order.__getitem__)
+        if not found:
+            return self._relaid_input(leaf)
+        if len(found) > 1:
+            found = [name for name in found if is_exact(self.fx, name, whole, values)] or found
         return self._narrowed(leaf, found) if len(found) > 1 else found
+
+    def _relaid_input(self, leaf: Leaf) -> list[str]:
+        """The graph input that a plain copy brings into the layout that a library call needs."""
+        name, body = next(iter(leaf.loads), ""), leaf.node.body
+        layouts = dict(leaf.node.layouts)
+        relaid = body is not None and is_relaid(body, name, layouts.get(name), leaf.buffer.layout)
+        alone = len(leaf.loads) == 1 and not leaf.buffer.mutations and self.fx.is_tensor_input(name)
+        return [name] if relaid and alone and name in self.hints.allowed.get(leaf.name, {name}) else []
 
     def _costs(self, leaf: Leaf, values: Collection[str], names: Iterable[str]) -> dict[str, Cost]:
         targets = [self.known.value(target) for target in leaf.buffer.mutations]
-        likely = (name for name in names if self._may_own(leaf, self.fx.nodes[name]))
+        likely = (n for n in self.fx.ownable.intersection(names) if self._may_own(leaf, self.fx.nodes[n]))
         found = ((name, cost(self.fx, name, leaf, values, targets)) for name in likely)
         return {name: value for name, value in found if value is not None}
 
     def _may_own(self, leaf: Leaf, node: FxNode) -> bool:
         """What can be said without looking at operations."""
-        if node.op != "call_function" or not node.live or self._owned.gives(node.name) or self.fx.items(node.name):
+        if self._owned.gives(node.name):
             return False
-        if node.name not in self.hints.allowed.get(leaf.name, {node.name}):
+        if node.name not in self.hints.allowed.get(leaf.name, {node.name}) or not self._may_write(leaf, node):
             return False
         return fits(node, leaf.buffer.layout) and self._is_own_value(leaf, node) and self._ends_like(leaf, node)
+
+    def _may_write(self, leaf: Leaf, node: FxNode) -> bool:
+        """A returned buffer that this one alone writes into holds what it writes: one of the values returned there."""
+        last = (t for t in leaf.buffer.mutations if t in self.hints.returned and self._writes[t] == 1)
+        return all(node.name in self.hints.allowed[target] for target in last)
 
     def _is_own_value(self, leaf: Leaf, node: FxNode) -> bool:
         """A value made here: views need no buffer, and only a mutation may write into another one."""
@@ -134,11 +186,20 @@ class Aligner:
             return False
         if is_getitem(node) and parent is not None and is_view(parent):
             return False
+        if not leaf.computes and node in self.fx.fused_patterns:
+            return False
         maker, writes = parent or node, bool(leaf.buffer.mutations)
-        return writes == (mutates(maker) or (writes and scatters(maker)))
+        if writes:
+            return (mutates(maker) or scatters(maker)) and self._writes_there(leaf, node)
+        return not mutates(maker) or not any(self.fx.is_tensor_input(target) for target in self.fx.targets(maker))
+
+    def _writes_there(self, leaf: Leaf, node: FxNode) -> bool:
+        """Of the nodes that write into inputs only those that write into this one."""
+        inputs = [target for target in leaf.buffer.mutations if target in self.fx.writers]
+        return all(node.name in (*self.fx.writers[target], *self.fx.written(target)) for target in inputs)
 
     def _ends_like(self, leaf: Leaf, node: FxNode) -> bool:
-        wanted = None if is_view(node) else roots(node, self.fx.parent(node))
+        wanted = None if is_view(node) else self.fx.roots[node.name]
         return wanted is None or leaf.root is None or leaf.root in wanted
 
     def _narrowed(self, leaf: Leaf, found: list[str]) -> list[str]:
@@ -165,16 +226,41 @@ class Aligner:
         if "MultiOutput" in leaf.node.inner:
             return self._item(leaf)
         values = self.known.values_of(leaf)
-        named = [node for word in _targets_of(leaf.node) for node in self.fx.by_packet.get(word, ())]
-        named += self.fx.fused_patterns
-        free = (n for n in named if not self._owned.gives(n.name) and not self._called.gives(n.name))
-        fitting = sorted(free, key=lambda n: self.fx.order[n.name])
-        exact = next((n for n in fitting if values is not None and self.fx.reads_exactly(n.name, values)), None)
-        found = [exact] if exact is not None else fitting[: len(fitting) == 1]
+        if call := next((self.implements[b.name] for b in leaf.node.buffers if b.name in self.implements), None):
+            self.implements[leaf.name] = call  # another buffer of the same operation
+            return [call] if leaf.buffer.mutations and self.fx.nodes[call].shape is not None else []
+        exact = (n for n in self._uncalled(leaf) if values is not None and self.fx.reads_exactly(n.name, values))
+        fitting = list(islice(exact, 1)) or list(islice(self._uncalled(leaf), 2))
+        fitting += self._rivals(leaf, fitting[0]) if len(fitting) == 1 else []
+        found = fitting[: len(fitting) == 1]
         if found:
             self.implements[leaf.name] = found[0].name
+            found = self._first_result(leaf, found[0])
         holds = bool(leaf.buffer.mutations)
         return [n.name for n in found if holds or (n.shape is not None and fits(n, leaf.buffer.layout))]
+
+    def _uncalled(self, leaf: Leaf) -> Iterator[FxNode]:
+        """The nodes that a library call may be and that no other one is, in order."""
+        named = self.fx.named[tuple(_targets_of(leaf.node))]
+        free = (n for n in named if not self._owned.gives(n.name) and not self._called.gives(n.name))
+        return (n for n in free if self._may_write(leaf, n))
+
+    def _rivals(self, leaf: Leaf, call: FxNode) -> list[FxNode]:
+        """Nodes of other kinds that this call may as well be: they read the same, and there are too few calls for all.
+
+        Calls enough are in the order of their nodes.
+        """
+        others = [n for n in self._uncalled(leaf) if packet(n.target) != packet(call.target)]
+        values = self.known.values_of(leaf) if others else None
+        rivals = [n for n in others if values is not None and self.fx.reads_exactly(n.name, values)]
+        open_calls = (o for o in self.leaves.values() if o.node.kernel == leaf.node.kernel and o.is_extern)
+        waiting = sum(o.name not in self.implements for o in open_calls) if rivals else 0
+        return rivals if waiting <= len(rivals) else []
+
+    def _first_result(self, leaf: Leaf, call: FxNode) -> list[FxNode]:
+        """What a call's own buffer holds: a template that has several results writes the first one itself."""
+        items = [self.fx.nodes[name] for name in self.fx.items(call.name)] if leaf.is_partial else []
+        return [item for item in items if item_index(item) == 0] or [call]
 
     def _item(self, leaf: Leaf) -> list[str]:
         """One result of a call with several: the getitem with its number, on the node that the call implements."""
@@ -194,11 +280,13 @@ def _targets_of(leaf: DumpNode) -> list[str]:
         return ["inductor_seeds"]
     if "ConcatKernel" in leaf.inner:
         return ["cat"]
+    if "DeviceCopy" in leaf.inner:
+        return ["device_put", "to_copy", "copy"]
     if any("Template" in inner for inner in leaf.inner):
         return list(TEMPLATED)
     words = [part.strip("_") for part in (leaf.kernel or "").split(".")]
     return words + [alias for word in words for alias in _ALSO.get(word, ())]
 
 
-_ALSO = {"bias_addmm": ("addmm",), "scatter_reduce": ("scatter_add", "scatter")}
+_ALSO = {"bias_addmm": ("addmm",), "scatter_reduce": ("scatter_add",)}
 """Library calls that other targets are lowered to."""

@@ -23,21 +23,41 @@ class Bodies:
 
     `claimed` are further nodes that Inductor counts among the origins without computing them there: an IR node gathers
     the origins of its arguments when it is made (torch/_inductor/graph.py, `gather_origins`), and values that get
-    buffers only later stay among them.
+    buffers only later stay among them. `listed` are the nodes that a buffer's kernel is said to compute.
     """
 
     nodes: Mapping[str, Nodes]
     claimed: Mapping[str, Nodes]
     with_views: bool
+    listed: Mapping[str, Nodes] = field(default_factory=dict)
 
     def origins(self, buffer: str, fx: FxIndex) -> tuple[str, ...]:
         """Those that Inductor counts as origins, in graph order.
 
-        A getitem and a view that changes nothing make no IR node; up to torch 2.5 `gather_origins` passed over views.
+        A view that changes nothing makes no IR node, and a getitem only when its result gets a buffer there (for the
+        graph's output): then it is listed.
         """
         known = self.nodes.get(buffer, frozenset()) | self.claimed.get(buffer, frozenset())
-        found = [n for n in known if n in fx.nodes and self._leaves_ir(fx, fx.nodes[n])]
+        known = known if self.with_views else self._gathered(known, fx)
+        listed = self.listed.get(buffer, frozenset())
+        found = [n for n in known if n in fx.nodes and (n in listed or self._leaves_ir(fx, fx.nodes[n]))]
         return tuple(sorted(found, key=fx.order.__getitem__))
+
+    def _gathered(self, known: Nodes, fx: FxIndex) -> Nodes:
+        """What is left up to torch 2.8: `gather_origins` asked only the arguments themselves, and only for loops.
+
+        It looked into no list, and a view hid the loops below it.
+        """
+        read = {source for name in known & fx.nodes.keys() for source in fx.value_inputs[name]}
+        lists = {parent.name for name in read if (parent := fx.parent(fx.nodes[name])) is not None}
+        found = set(known - read - lists)
+        queue = [name for name in found if name in fx.nodes]
+        while queue:
+            for name in fx.loops_of(queue.pop()):
+                if name in known and name not in found:
+                    found.add(name)
+                    queue.append(name)
+        return frozenset(found)
 
     def _leaves_ir(self, fx: FxIndex, node: FxNode) -> bool:
         if is_view(node):
@@ -71,6 +91,7 @@ class BodyFinder:
             nodes={name: self._limited(name, cone) for name, cone in cones.items()},
             claimed={name: claim & self.computed.get(name, claim) for name, claim in self._claims(cones).items()},
             with_views=with_views,
+            listed=self.computed,
         )
 
     def _limited(self, name: str, cone: Nodes) -> Nodes:
@@ -84,7 +105,7 @@ class BodyFinder:
     @cached_property
     def known(self) -> Known:
         """The owners, for questions about loads."""
-        return Known(self.fx, self.leaves, dict(self.owners.node))
+        return Known(self.fx, self.leaves, self.owners.node, self.owners.implements)
 
     @cached_property
     def owned(self) -> Nodes:
@@ -119,12 +140,32 @@ class BodyFinder:
         buffers bound the search.
         """
         values = self.known.values_of(leaf)
-        inside, reached = self.fx.cone(node, values or self.owned - {node})
+        inside, reached = self._reach(leaf, node, values or self.owned - {node})
         if values is not None and not values <= reached:
-            inside = self.fx.cone(node, self.owned - {node})[0]
+            inside = self._reach(leaf, node, self.owned - {node})[0]
+        return self._with_lists(inside)
+
+    def _reach(self, leaf: Leaf, node: str, values: Nodes) -> tuple[set[str], set[str]]:
+        """`FxIndex.cone`, of one element where a foreach op writes into lists of inputs."""
+        writer = self.fx.nodes[node]
+        if not (is_foreach(writer) and leaf.buffer.mutations):
+            return self.fx.cone(node, values)
+        index = self.fx.targets(writer).index(leaf.buffer.mutations[0])
+        starts = frozenset(self.fx.elements(writer, index))
+        parts = [self.fx.cone(start, values) for start in starts - values]
+        inside = {node}.union(*(inside for inside, _ in parts))
+        return inside, set(starts & values).union(*(reached for _, reached in parts))
+
+    def origins_of(self, node: str, values: Collection[str], *, with_views: bool) -> tuple[str, ...]:
+        """The origins of a buffer that no dump has: of what computes a node out of known values."""
+        cone = self._with_lists(self.fx.cone(node, values)[0])
+        return Bodies({node: cone}, {}, with_views).origins(node, self.fx)
+
+    def _with_lists(self, inside: Collection[str]) -> Nodes:
+        """The calls among the nodes, with the foreach ops whose elements they are."""
         parents = (self.fx.parent(self.fx.nodes[name]) for name in inside)
         lists = {parent.name for parent in parents if parent is not None and is_foreach(parent)}
-        return self._calls_in(inside | lists)
+        return self._calls_in({*inside, *lists})
 
     def _calls_in(self, names: Collection[str]) -> Nodes:
         return frozenset(name for name in names if self.fx.nodes[name].op == "call_function")

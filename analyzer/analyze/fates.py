@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from analyzer.analyze.bodies import Bodies
+from analyzer.analyze.fit import fits
 from analyzer.analyze.fx_index import FxIndex
+from analyzer.analyze.leaves import Leaf
 from analyzer.analyze.owners import Owners
 from analyzer.analyze.targets import is_compute, is_getitem, is_view
 from analyzer.facts import Evidence, Fate, NodeFact
@@ -20,7 +22,7 @@ class Fates:
     lines of the program.
 
     `doubts` are buffers whose owner or body is not known: while there are any, a node without a trace is unknown.
-    `present` are the buffers of the dump: others were dead before it was written. `lost` says why the buffers
+    `leaves` are the buffers of the dump: others were dead before it was written. `lost` says why the buffers
     themselves are not all known (no IR dump, or a damaged one).
     """
 
@@ -30,14 +32,14 @@ class Fates:
     kernel_of: Mapping[str, str]
     source_ops: Mapping[str, tuple[str, ...]]
     doubts: tuple[str, ...]
-    present: Collection[str]
+    leaves: Mapping[str, Leaf]
     lines: Mapping[str, SourceSite]
     lost: str | None = None
 
     def all(self) -> tuple[NodeFact, ...]:
         """One fact per node, the output left out, in graph order."""
         computed_in = self.bodies.by_node()
-        present = [(node, buffer) for buffer, node in self.owners.node.items() if buffer in self.present]
+        present = [(node, buffer) for buffer, node in self.owners.node.items() if buffer in self.leaves]
         owned = dict(reversed(present))
         calls = {node: buffer for buffer, node in self.owners.implements.items()}
         return tuple(
@@ -46,7 +48,7 @@ class Fates:
         )
 
     def _fact(self, node: FxNode, owner: str | None, bodies: tuple[str, ...]) -> NodeFact:
-        alone = [b for b in bodies if b not in self.owners.node and self._only_compute(b) == node.name]
+        alone = [b for b in bodies if b not in self.owners.node and self._is_all_of(node, b)]
         buffer = owner or (alone[0] if alone else None)
         elsewhere = tuple(b for b in bodies if b != buffer and b not in alone)
         fate, reason = self._fate(node, buffer, elsewhere)
@@ -69,14 +71,18 @@ class Fates:
         """The line of a pre-grad op; nodes of the pattern matcher have none of their own."""
         return next((self.lines[op] for op in self.source_ops.get(name, ()) if op in self.lines), None)
 
-    def _only_compute(self, buffer: str) -> str | None:
-        """The one computing node of a helper's body."""
-        found = [n for n in self.bodies.nodes.get(buffer, ()) if is_compute(self.fx.nodes[n])]
-        return found[0] if len(found) == 1 else None
+    def _is_all_of(self, node: FxNode, buffer: str) -> bool:
+        """Whether a helper's body computes this node, or a part of its results, and nothing else."""
+        computed = [name for name in self.bodies.nodes.get(buffer, ()) if is_compute(self.fx.nodes[name])]
+        leaf = self.leaves.get(buffer)
+        layout = leaf.buffer.layout if leaf else None
+        return computed == [node.name] and (node.shape is None or layout is None or fits(node, layout))
 
     def _evidence(self, buffers: list[str]) -> Evidence:
+        """The weakest of the places' evidence; structure alone says that a value is in one of several."""
         ranks = list(Evidence)
-        return max((self.owners.evidence.get(b, Evidence.ALIGNMENT) for b in buffers), key=ranks.index)
+        found = (self.owners.evidence.get(b, Evidence.ALIGNMENT) for b in buffers)
+        return max(found, key=ranks.index, default=Evidence.ALIGNMENT)
 
     def _fate(self, node: FxNode, buffer: str | None, elsewhere: tuple[str, ...]) -> tuple[Fate, str | None]:
         if node.op == "placeholder":

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from analyzer.analyze.fx_index import FxIndex
 from analyzer.analyze.leaves import Leaf
-from analyzer.analyze.lowerings import UNROLLED, roots, scalars
+from analyzer.analyze.lowerings import UNROLLED
 from analyzer.analyze.targets import is_view
 from analyzer.model import FxNode, Layout, Size
 
@@ -39,9 +39,9 @@ def cost(fx: FxIndex, name: str, leaf: Leaf, values: Collection[str], targets: C
         return None
     node = fx.nodes[name]
     return Cost(
-        stray_constants=len({n for inner in inside for n in scalars(fx.nodes[inner])} - leaf.constants.keys()),
+        stray_constants=len({n for inner in inside for n in fx.scalars[inner]} - leaf.constants.keys()),
         unknown_lowering=any(fx.expected(inner).vocabulary is None for inner in inside),
-        unconfirmed_root=roots(node, fx.parent(node)) is None,
+        unconfirmed_root=fx.roots[name] is None,
         is_view=is_view(node),
     )
 
@@ -67,6 +67,13 @@ def explains(fx: FxIndex, name: str, inside: Collection[str], body: Counter[str]
     if least - body:
         return False
     return vocabulary is None or not (body - most).keys() - vocabulary
+
+
+def is_exact(fx: FxIndex, name: str, leaf: Leaf, values: Collection[str]) -> bool:
+    """Whether the node's operations occur just as often as inlining, which computes them anew for every use, leaves."""
+    inside, _ = fx.cone(name, values)
+    required = _bounds(fx, name, inside)[1]
+    return required.keys() <= leaf.words.keys() and all(leaf.words[word] == required[word] for word in required)
 
 
 def _bounds(fx: FxIndex, name: str, inside: Collection[str]) -> tuple[Counter[str], Counter[str]]:
@@ -98,7 +105,11 @@ def fits(node: FxNode, layout: Layout | None) -> bool:
 
 
 def _same_shape(left: tuple[Size, ...], right: tuple[Size, ...]) -> bool:
-    return len(left) == len(right) and all(_plain(a) == _plain(b) for a, b in zip(left, right, strict=True))
+    return left == right or (len(left) == len(right) and all(map(_same_size, left, right)))
+
+
+def _same_size(left: Size, right: Size) -> bool:
+    return left == right or (isinstance(left, str) and _plain(left) == _plain(right))
 
 
 def _plain(size: Size) -> Size:

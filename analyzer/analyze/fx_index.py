@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
-from analyzer.analyze.lowerings import Expectation, expectation
+from analyzer.analyze.lowerings import Expectation, expectation, roots, scalars
 from analyzer.analyze.targets import (
     is_foreach,
     is_getitem,
+    is_inlined,
     is_view,
     item_index,
     may_change_nothing,
+    mutates,
     packet,
     reads_values,
 )
 from analyzer.model import FxNode
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True)
@@ -44,11 +49,11 @@ class FxIndex:
         if node.op != "call_function" or not reads_values(node):
             return ()
         if (parent := self.parent(node)) is not None and is_foreach(parent):
-            return self._elements(parent, item_index(node))
+            return self.elements(parent, item_index(node))
         inputs = tuple(name for name in node.inputs if name in self.nodes)
         return inputs[1:] if packet(node.target) in ("copy", "copy_") and len(inputs) > 1 else inputs
 
-    def _elements(self, foreach: FxNode, index: int) -> tuple[str, ...]:
+    def elements(self, foreach: FxNode, index: int) -> tuple[str, ...]:
         """The arguments of one element of a foreach op: that of each list, and all that is no list."""
         lists = [[n for n in _NAME.findall(text) if n in self.nodes] for text in foreach.args]
         picked = [
@@ -56,6 +61,36 @@ class FxIndex:
             for text, names in zip(foreach.args, lists, strict=True)
         ]
         return tuple(name for names in picked for name in names)
+
+    def targets(self, node: FxNode) -> tuple[str, ...]:
+        """What a mutating node writes into: its first argument, or the elements of that, views looked through."""
+        names = _NAME.findall(node.args[0]) if node.args else ()
+        return tuple(self._viewed(name) for name in names if name in self.nodes)
+
+    def _viewed(self, name: str) -> str:
+        while is_view(self.nodes[name]) and self.nodes[name].inputs:
+            name = self.nodes[name].inputs[0]
+        return name
+
+    @cached_property
+    def writers(self) -> Mapping[str, tuple[str, ...]]:
+        """For each graph input the nodes that write into it, in graph order."""
+        found: defaultdict[str, list[str]] = defaultdict(list)
+        for node in self.nodes.values():
+            for target in self.targets(node) if node.op == "call_function" and mutates(node) else ():
+                if self.is_tensor_input(target):
+                    found[target].append(node.name)
+        return {target: tuple(names) for target, names in found.items()}
+
+    def written(self, target: str) -> frozenset[str]:
+        """The nodes whose value is what was written into a graph input."""
+        writers = [self.nodes[name] for name in self.writers.get(target, ())]
+        return frozenset(name for writer in writers for name in self._results_in(writer, target))
+
+    def _results_in(self, writer: FxNode, target: str) -> Iterable[str]:
+        items = self.items(writer.name)
+        index = self.targets(writer).index(target)
+        return (name for name in items if item_index(self.nodes[name]) == index) if items else (writer.name,)
 
     @cached_property
     def attributes(self) -> Mapping[str, str]:
@@ -65,14 +100,27 @@ class FxIndex:
 
     def expected(self, name: str) -> Expectation:
         """What computing the node leaves in a loop body."""
-        found = self._expected.get(name)
-        if found is None:
-            found = self._expected[name] = expectation(self.nodes[name], self.parent(self.nodes[name]))
-        return found
+        return self._expected[name]
 
     @cached_property
-    def _expected(self) -> dict[str, Expectation]:
-        return {}
+    def _expected(self) -> Mapping[str, Expectation]:
+        return _Found(lambda name: expectation(self.nodes[name], self.parent(self.nodes[name])))
+
+    @cached_property
+    def roots(self) -> Mapping[str, frozenset[str] | None]:
+        """For each node the operations that may produce its value in a body; None when anything may."""
+        return _Found(lambda name: roots(self.nodes[name], self.parent(self.nodes[name])))
+
+    @cached_property
+    def scalars(self) -> Mapping[str, Counter[float]]:
+        """For each node the numbers among its operands."""
+        return _Found(lambda name: scalars(self.nodes[name]))
+
+    @cached_property
+    def ownable(self) -> frozenset[str]:
+        """Live calls that stand for one value, which a buffer may hold."""
+        calls = (n for n in self.nodes.values() if n.live and (n.op == "call_function" or is_inlined(n)))
+        return frozenset(node.name for node in calls if not self.items(node.name))
 
     @cached_property
     def readers(self) -> Mapping[str, tuple[str, ...]]:
@@ -93,23 +141,28 @@ class FxIndex:
         """Nodes whose value needs no load: symbols, constants made by `full` or `iota`, and what follows from them."""
         roots = [n.name for n in self.nodes.values() if n.op == "call_function" and not self.value_inputs[n.name]]
         symbols = [n.name for n in self.nodes.values() if n.op == "placeholder" and n.shape is None and _is_symbol(n)]
-        return frozenset(self._closure([*roots, *symbols], frozenset()))
+        constants = [node.name for node in self.nodes.values() if is_inlined(node)]
+        return frozenset(self._closure([*roots, *symbols, *constants], self.value_inputs))
+
+    @cached_property
+    def _needs(self) -> Mapping[str, frozenset[str]]:
+        """For each node the values that it reads and that are not free."""
+        return {name: frozenset(inputs) - self.free for name, inputs in self.value_inputs.items()}
 
     def computable(self, values: Iterable[str], *, loose: bool = False) -> set[str]:
         """All nodes that can be computed from these values (and constants) alone, the values included.
 
         `loose`: where a node's lowering is not known, one argument is enough (a pooling's backward reads no input).
         """
-        return self._closure(values, self.free, loose=loose)
+        return self._closure(values, self._needs, loose=loose)
 
-    def _closure(self, values: Iterable[str], given: frozenset[str], *, loose: bool = False) -> set[str]:
+    def _closure(self, values: Iterable[str], needs: Mapping[str, Iterable[str]], *, loose: bool = False) -> set[str]:
         have = set(values)
         queue = list(have)
         while queue:
             for reader in self.readers.get(queue.pop(), ()):
                 if reader not in have and (
-                    all(s in have or s in given for s in self.value_inputs[reader])
-                    or (loose and self.expected(reader).vocabulary is None)
+                    have.issuperset(needs[reader]) or (loose and self.expected(reader).vocabulary is None)
                 ):
                     have.add(reader)
                     queue.append(reader)
@@ -175,6 +228,17 @@ class FxIndex:
                 return self.last_alias(reader)
         return name
 
+    def loops_of(self, name: str) -> tuple[str, ...]:
+        """The arguments that are no list and no view, seen through views that change nothing."""
+        node = self.nodes[name]
+        given = (text for text in (*node.args, *(text for _, text in node.kwargs)) if text in self.nodes)
+        bases = (self._below_nothing(text) for text in given)
+        return tuple(base for base in bases if not is_view(self.nodes[base]))
+
+    def _below_nothing(self, name: str) -> str:
+        node = self.nodes[name]
+        return self._below_nothing(node.inputs[0]) if self.changes_nothing(node) else name
+
     def changes_nothing(self, view: FxNode) -> bool:
         """A view with its argument's shape: its lowering returns the argument."""
         base = self.nodes.get(view.inputs[0]) if is_view(view) and view.inputs else None
@@ -212,6 +276,27 @@ class FxIndex:
             if node.live and node.op == "call_function":
                 found[packet(node.target).strip("_")].append(node)
         return {name: tuple(nodes) for name, nodes in found.items()}
+
+    @cached_property
+    def named(self) -> Mapping[tuple[str, ...], tuple[FxNode, ...]]:
+        """For some names of operators their live calls in order, and the fused patterns, which no operator names."""
+        return _Found(self._named)
+
+    def _named(self, packets: tuple[str, ...]) -> tuple[FxNode, ...]:
+        calls = [node for name in packets for node in self.by_packet.get(name, ())]
+        return tuple(sorted((*calls, *self.fused_patterns), key=lambda node: self.order[node.name]))
+
+
+class _Found(dict[_Key, _Value]):
+    """Answers to what is asked again and again, each found once."""
+
+    def __init__(self, find: Callable[[_Key], _Value]) -> None:
+        super().__init__()
+        self._find = find
+
+    def __missing__(self, key: _Key) -> _Value:
+        found = self[key] = self._find(key)
+        return found
 
 
 def _is_symbol(node: FxNode) -> bool:

@@ -25,23 +25,33 @@ class Assignment(dict[str, str]):
         self._count[node] += 1
         super().__setitem__(buffer, node)
 
+    def __delitem__(self, buffer: str) -> None:
+        self._count[self[buffer]] -= 1
+        super().__delitem__(buffer)
+
     def gives(self, node: str) -> bool:
         """Whether a buffer has this node."""
-        return self._count[node] > 0
+        return self._count.get(node, 0) > 0
 
 
 @dataclass(frozen=True)
 class Known:
-    """`owner` maps buffers to FX nodes; alignment adds to it as it goes."""
+    """`owner` maps buffers to FX nodes, `implements` those that write into inputs; alignment adds to both."""
 
     fx: FxIndex
     leaves: Mapping[str, Leaf]
-    owner: dict[str, str]
+    owner: Mapping[str, str]
+    implements: Mapping[str, str]
 
     def value(self, load: str) -> str | None:
         """The FX node whose value a buffer, a graph input or a constant of the module is."""
-        name = self.owner.get(load) or self.fx.attributes.get(load, load)
+        name = self.owner.get(load) or self._written(load) or self.fx.attributes.get(load, load)
         return name if name in self.fx.nodes else None
+
+    def _written(self, load: str) -> str | None:
+        """What a buffer that writes into a graph input left there."""
+        leaf = self.leaves.get(load)
+        return self.implements.get(load) if leaf is not None and leaf.buffer.mutations else None
 
     def values(self, loads: Iterable[str]) -> frozenset[str] | None:
         """The FX nodes whose values the loads are; None when that of a buffer is not known.
@@ -78,6 +88,6 @@ class Known:
     def _helper(self, name: str) -> Leaf | None:
         """A buffer that holds no node's value and whose loop body, or template, is a part of its readers'."""
         leaf = self.leaves.get(name)
-        if leaf is None or name in self.owner or (leaf.is_extern and not leaf.is_partial):
+        if leaf is None or name in self.owner or (leaf.is_extern and not leaf.is_partial) or leaf.buffer.mutations:
             return None
         return leaf

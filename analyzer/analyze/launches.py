@@ -87,8 +87,10 @@ class _Matcher:
 
     def launches(self) -> tuple[Launch, ...]:
         matched = [self._named(node) for node in self.nodes]
-        claimed = {position for positions in matched for position in positions}
-        return tuple(self._launch(i, matched, claimed) for i in range(len(self.nodes)))
+        for index, node in enumerate(self.nodes):
+            if not (matched[index] or _is_silent(node)):
+                matched[index] = self._between(index, matched)
+        return tuple(self._launch(node, positions) for node, positions in zip(self.nodes, matched, strict=True))
 
     def _named(self, node: DumpNode) -> list[int]:
         """Calls that write one of the node's buffers under its name (or under that of the input it mutates)."""
@@ -107,17 +109,16 @@ class _Matcher:
         library = self.calls[position].kind in _LIBRARY
         return library == (node.node_class == "ExternKernelSchedulerNode") or self.calls[position].kind == "user_triton"
 
-    def _launch(self, index: int, matched: Sequence[list[int]], claimed: set[int]) -> Launch:
-        node = self.nodes[index]
+    def _launch(self, node: DumpNode, positions: Sequence[int]) -> Launch:
         if _is_silent(node):
             return Launch(node, None, (), "launches nothing")
-        positions = matched[index] or self._between(index, matched, claimed)
         calls = tuple(self.calls[position] for position in positions)
         name = _dumped_name(node) or (calls[0].callee if calls else None)
         return Launch(node, name, calls, None if calls else "no call in the wrapper writes its buffers")
 
-    def _between(self, index: int, matched: Sequence[list[int]], claimed: set[int]) -> list[int]:
+    def _between(self, index: int, matched: Sequence[list[int]]) -> list[int]:
         """For a group that writes into an input: the one call left over between its neighbours' calls."""
+        claimed = {p for positions in matched for p in positions}
         before = max((p for positions in matched[:index] for p in positions), default=-1)
         after = min((p for positions in matched[index + 1 :] for p in positions), default=len(self.calls))
         node = self.nodes[index]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from analyzer.analyze.body_words import constants_of, root_of, words_of
 from analyzer.model import Dep, DumpBuffer, DumpNode, IrDump, LoopBody
+
+_NUMBERED = re.compile(r"buf(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,20 +51,40 @@ class Leaf:
         return any("Template" in inner or inner == "MKLPackedLinear" for inner in self.node.inner)
 
 
+def buffer_number(name: str) -> int | None:
+    """`buf12` → 12: buffers are numbered as lowering makes them. None for other names."""
+    match = _NUMBERED.fullmatch(name)
+    return int(match[1]) if match else None
+
+
 def leaves_of(dump: IrDump) -> tuple[Leaf, ...]:
     """One leaf per buffer, in the order of the dump."""
-    return tuple(leaf for node in dump.leaves() for leaf in _leaves(node))
+    nodes = tuple(dump.leaves())
+    buffers = [buffer for node in nodes for buffer in node.buffers]
+    made = {buffer.name for buffer in buffers}
+    writes = {buffer.name: set(buffer.mutations) - made for buffer in buffers if not made.issuperset(buffer.mutations)}
+    return tuple(leaf for node in nodes for leaf in _leaves(node, writes))
 
 
-def _leaves(node: DumpNode) -> Iterator[Leaf]:
+def _leaves(node: DumpNode, writes: Mapping[str, Collection[str]]) -> Iterator[Leaf]:
     body = node.body
-    loads = _loads(body) if body else _data_reads(node)
+    loads = _after_writes(_loads(body), node, writes) if body else _data_reads(node)
     words = words_of(body) if body else Counter()
     constants = constants_of(body) if body else Counter()
     root = root_of(body) if body else None
     for buffer in node.buffers:
         touched = loads | set(buffer.mutations) if body else loads
         yield Leaf(node, buffer, touched - {buffer.name}, words, constants, root)
+
+
+def _after_writes(loads: frozenset[str], node: DumpNode, writes: Mapping[str, Collection[str]]) -> frozenset[str]:
+    """The loads, an input that has been written into under the name of the buffer that wrote.
+
+    Bodies keep the input's name; dependencies are renamed (torch/_inductor/scheduler.py, `mutation_renames`).
+    """
+    reads = _data_reads(node)
+    renamed = {target: read for read in reads if read in writes for target in writes[read] if target not in reads}
+    return frozenset(renamed.get(load, load) for load in loads)
 
 
 def _loads(body: LoopBody) -> frozenset[str]:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from analyzer.analyze.targets import MATMULS, is_compute, is_foreach, item_index, packet, words
+from analyzer.analyze.targets import MATMULS, is_compute, is_foreach, is_inlined, item_index, packet, words
 from analyzer.model import FxNode
 
 SAME = {
@@ -72,12 +72,12 @@ _RENAMED = {
 _MOVES = words("""
     clone convert_element_type copy copy_ full scatter scatter_add scatter_reduce inductor_force_stride_order contiguous
     full_like empty device_put _to_copy iota arange lift_fresh_copy zeros_like ones_like scalar_tensor
-    inductor_lookup_seed inductor_seeds
+    inductor_lookup_seed inductor_seeds rev
 """)
 """Lowerings that only move data or make constants."""
 
 _MASKED_MOVES = words("""
-    select_scatter slice_scatter constant_pad_nd cat index_put index_put_ gather embedding index _unsafe_index
+    slice_scatter constant_pad_nd cat index_put index_put_ gather embedding index _unsafe_index
     _unsafe_index_put tril triu flip roll repeat
 """)
 _MASK = words("add mul sub lt le gt ge eq ne where minimum maximum bitwise_or logical_not")
@@ -92,6 +92,7 @@ _TABLE: Mapping[str, Expectation] = {
         MATMULS,
         Expectation(vocabulary=words("mul add fma reduction:sum"), any_of=words("mul reduction:sum")),
     ),
+    "select_scatter": Expectation(Counter({"eq": 1, "where": 1})),
     "pow": Expectation(vocabulary=words("mul pow sqrt rsqrt libdevice_pow")),
     "square": Expectation(vocabulary=words("mul pow")),
     "sum": Expectation(vocabulary=words("add reduction:sum")),
@@ -133,6 +134,8 @@ def expectation(node: FxNode, parent: FxNode | None = None) -> Expectation:
     """
     if parent is not None:
         return _item_expectation(node, parent)
+    if is_inlined(node):
+        return Expectation(vocabulary=words("lt where"))
     if not is_compute(node) or is_foreach(node):
         return NOTHING
     name, options = packet(node.target), dict(node.kwargs)

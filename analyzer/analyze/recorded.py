@@ -42,13 +42,23 @@ class Recorded:
         }
 
     def owners(self) -> Owners:
-        """Whose value each buffer holds: its origin node."""
-        node = {name: buffer.origin_node for name, buffer in self.buffers.items() if buffer.origin_node is not None}
+        """Whose value each buffer holds: its origin node, or the node whose lowering gave it.
+
+        A getitem on the results of one lowering makes no IR node, so Inductor notes no origin node there.
+        """
+        found = {name: buffer.origin_node or self._lowered.get(name) for name, buffer in self.buffers.items()}
+        node = {name: owner for name, owner in found.items() if owner is not None}
         return Owners(
             node=node,
             evidence=dict.fromkeys(self.buffers, Evidence.CAPTURE),
             reasons={name: HELPER for name in self.buffers if name not in node},
         )
+
+    @cached_property
+    def _lowered(self) -> Mapping[str, str]:
+        """For each buffer the first FX node that lowering put into it; those after it are views."""
+        lowered = [lowering for graph in self.sidecar.graphs for lowering in graph.lowerings]
+        return {lowering.buffer: lowering.node for lowering in reversed(lowered) if lowering.buffer is not None}
 
     def home(self, name: str) -> Home | None:
         """Where a buffer lives."""

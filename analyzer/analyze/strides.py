@@ -43,6 +43,40 @@ def load_offsets(body: LoopBody, buffer: str) -> frozenset[int]:
     return frozenset(_constant_term(index_of.get(load.args[1], "")) for load in loads if len(load.args) > 1)
 
 
+def is_relaid(body: LoopBody, buffer: str, old: Layout | None, new: Layout | None) -> bool:
+    """Whether a body copies a buffer element by element into one of equal sizes that lies otherwise in memory."""
+    source, target = _start(old), _start(new)
+    if source is None or target is None or source.size != target.size or source.stride == target.stride:
+        return False
+    steps = _steps(body, buffer)
+    dims = [(s, t) for size, s, t in zip(source.size, source.stride, target.stride, strict=True) if size > 1]
+    return steps is not None and all(_moves_together(s or 0, t or 0, steps) for s, t in dims)
+
+
+def _steps(body: LoopBody, buffer: str) -> list[tuple[int, int, int]] | None:
+    """For each loop its iterations, and its steps in the loaded and the stored buffer; None for anything but a copy."""
+    named = dict(body.indices)
+    index_of = {s.result: named.get(s.args[0], "") for s in body.statements() if s.op == "get_index" and s.args}
+    accesses = [s for s in body.statements() if s.op in ("load", "store") and len(s.args) > 1]
+    if [s.op for s in accesses] != ["load", "store"] or accesses[0].args[0] != buffer:
+        return None
+    load, store = (_coefficients(index_of.get(access.args[1], "")) for access in accesses)
+    if load is None or store is None or not all(isinstance(extent, int) for _, extent in body.ranges):
+        return None
+    return [(int(extent), load.get(name, 0), store.get(name, 0)) for name, extent in body.ranges]
+
+
+def _coefficients(index: str) -> dict[str, int] | None:
+    """`9*p1 + p2` → steps by loop variable; None for anything but a sum of such terms."""
+    terms = [re.fullmatch(r"(?:(\d+)\*)?([a-z]\w*)", term.strip()) for term in index.split(" + ")]
+    return None if None in terms else {term[2]: int(term[1] or 1) for term in terms if term is not None}
+
+
+def _moves_together(old: int, new: int, steps: list[tuple[int, int, int]]) -> bool:
+    """Whether the loop that advances the load by `old` advances the store by `new`."""
+    return any(load and old % load == 0 and old < load * n and new == store * (old // load) for n, load, store in steps)
+
+
 def _constant_term(index: str) -> int:
     terms = re.sub(r"\([^()]*(?:\([^()]*\)[^()]*)*\)", "()", index).replace(" - ", " + -").split(" + ")
     return sum(int(term) for term in terms if re.fullmatch(r"-?\d+", term.strip()))

@@ -68,6 +68,12 @@ def is_compute(node: FxNode) -> bool:
     return node.op == "call_function" and not is_view(node) and not is_getitem(node)
 
 
+def is_inlined(node: FxNode) -> bool:
+    """A constant small enough to be written into loop bodies (torch/_inductor/graph.py, `can_inline_constant`)."""
+    shape = node.shape if node.op == "get_attr" else None
+    return shape is not None and len(shape) <= 1 and all(isinstance(size, int) and size <= 8 for size in shape)
+
+
 def mutates(node: FxNode) -> bool:
     """Writes into one of its arguments (`copy_`, `index_put_`)."""
     name = packet(node.target)
@@ -77,7 +83,7 @@ def mutates(node: FxNode) -> bool:
 def scatters(node: FxNode) -> bool:
     """Lowered to writes into a fresh copy of its first argument."""
     name = packet(node.target)
-    return "scatter" in name or name.startswith(("index_put", "_unsafe_index_put"))
+    return "scatter" in name or "index_put" in name
 
 
 def reads_values(node: FxNode) -> bool:

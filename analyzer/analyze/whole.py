@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from analyzer.analyze.bodies import Bodies, BodyFinder
+from analyzer.analyze.dead import GONE, DeadBuffer, DeadFinder
 from analyzer.analyze.fates import Fates
 from analyzer.analyze.fx_index import FxIndex
 from analyzer.analyze.kernels import Kernels, handled
@@ -20,7 +21,7 @@ from analyzer.analyze.summary import summarize
 from analyzer.analyze.traffic import Traffic, storage_bytes
 from analyzer.artifacts.sidecar import RecordedBuffer
 from analyzer.facts import BufferFact, Evidence, GraphFacts, GroupFact, KernelFact, NodeFact, Storage
-from analyzer.model import CompiledGraph, IrDump, Layout, OutputCode, SourceComment
+from analyzer.model import Allocation, CompiledGraph, IrDump, Layout, OutputCode, SourceComment
 from analyzer.version import at_least
 
 
@@ -67,6 +68,16 @@ class _Analysis:
     def launch_of(self) -> Mapping[str, Launch]:
         """For each buffer the launch that computes it."""
         return {b.name: launch for launch in self.launches for leaf in launch.group.leaves() for b in leaf.buffers}
+
+    @cached_property
+    def kernel_of(self) -> Mapping[str, str]:
+        """For each buffer the kernel that computes it; a result of a call with several launches nothing itself."""
+        found = {name: launch.kernel for name, launch in self.launch_of.items() if launch.kernel}
+        for leaf in self.leaves.values():
+            calls = [found[load] for load in leaf.loads if load in found]
+            if leaf.name not in found and "MultiOutput" in leaf.node.inner and len(calls) == 1:
+                found[leaf.name] = calls[0]
+        return found
 
     @cached_property
     def source_ops(self) -> Mapping[str, tuple[str, ...]]:
@@ -117,12 +128,19 @@ class _Analysis:
         return find_owners(self.graph, self.fx, self.leaves, self.launches, self.computed)
 
     @cached_property
-    def bodies(self) -> Bodies:
+    def with_views(self) -> bool:
+        """Whether this torch counts views among origins."""
         version = self.graph.runnable.torch_version if self.graph.runnable else None
-        with_views = version is None or at_least(version, (2, 6))
+        return version is None or at_least(version, (2, 9))
+
+    @cached_property
+    def finder(self) -> BodyFinder:
         known = {buffer: node for buffer, node in self.owners.node.items() if node in self.fx.nodes}
-        finder = BodyFinder(self.fx, self.leaves, replace(self.owners, node=known), self.computed, self.alone)
-        return finder.find(with_views=with_views)
+        return BodyFinder(self.fx, self.leaves, replace(self.owners, node=known), self.computed, self.alone)
+
+    @cached_property
+    def bodies(self) -> Bodies:
+        return self.finder.find(with_views=self.with_views)
 
     # ---------------------------------------------------------------------------------------------------------- facts
 
@@ -146,23 +164,49 @@ class _Analysis:
             ir_class=leaf.buffer.ir_class,
             layout=leaf.buffer.layout,
             bytes=storage_bytes(leaf.buffer.layout) if leaf.buffer.layout else None,
-            fx_node=recorded.origin_node if recorded else owner,
+            fx_node=owner,
             origins=recorded.origins if recorded else self.bodies.origins(name, self.fx),
             users=tuple(user.name for user in leaf.buffer.users),
             storage=home.storage,
             shares_memory_with=home.shares_with,
             group=launch.group.name if launch else None,
-            kernel=launch.kernel if launch else None,
+            kernel=self.kernel_of.get(name),
             evidence=self.owners.evidence.get(name, self._helper_evidence(name)),
             reason=self.owners.reasons.get(name) if owner is None else home.reason,
             rule=recorded.realized_by.because if recorded and recorded.realized_by else None,
         )
 
     def _dead_buffers(self) -> Iterator[BufferFact]:
-        """Buffers that lowering made and dead-code elimination dropped before the dump: only a sidecar knows them."""
-        for name, buffer in self.recorded.buffers.items() if self.recorded else ():
+        """Buffers that lowering made and dead-code elimination dropped before the dump."""
+        if self.recorded is None:
+            yield from (self._proven(dead) for dead in self._missing_buffers())
+            return
+        for name, buffer in self.recorded.buffers.items():
             if name not in self.leaves:
                 yield _recorded_only(buffer)
+
+    def _missing_buffers(self) -> tuple[DeadBuffer, ...]:
+        """Only of whole dumps: elsewhere a number may be missing for any reason."""
+        if self._lost() is not None or not self.leaves:
+            return ()
+        steps = self.graph.code.steps if self.graph.code else ()
+        mentioned = {step.buffer for step in steps if isinstance(step, Allocation)}
+        return DeadFinder(self.fx, self.leaves, self.owners, self.bodies.nodes, mentioned).find()
+
+    def _proven(self, dead: DeadBuffer) -> BufferFact:
+        """A fact that rests on the numbering alone."""
+        by_twin = self.bodies.origins(dead.twin, self.fx) if dead.twin else ()
+        node = dead.node
+        return BufferFact(
+            name=dead.name,
+            operation="",
+            ir_class="ComputedBuffer",
+            fx_node=node,
+            origins=self.finder.origins_of(node, dead.values, with_views=self.with_views) if node else by_twin,
+            storage=Storage.REMOVED,
+            evidence=Evidence.ALIGNMENT,
+            reason=dead.reason,
+        )
 
     def _helper_evidence(self, name: str) -> Evidence:
         """For a buffer that holds no node's value: where what it computes is known from."""
@@ -184,12 +228,11 @@ class _Analysis:
         return self.memory.home(leaf.buffer)
 
     def _nodes(self) -> tuple[NodeFact, ...]:
-        kernel_of = {name: launch.kernel for name, launch in self.launch_of.items() if launch.kernel}
         traced = self.graph.pre_grad.nodes if self.graph.pre_grad else ()
         lines = {node.name: node.source for node in traced if node.source is not None}
         doubts = tuple(n for n in self.leaves if n not in self.owners.node and not self.bodies.nodes.get(n))
         return Fates(
-            self.fx, self.owners, self.bodies, kernel_of, self.source_ops, doubts, self.leaves, lines, self._lost()
+            self.fx, self.owners, self.bodies, self.kernel_of, self.source_ops, doubts, self.leaves, lines, self._lost()
         ).all()
 
     def _lost(self) -> str | None:
@@ -251,5 +294,5 @@ def _recorded_only(buffer: RecordedBuffer) -> BufferFact:
         origins=buffer.origins,
         storage=Storage(buffer.storage) if buffer.storage in list(Storage) else Storage.UNKNOWN,
         evidence=Evidence.CAPTURE,
-        reason="dead before the pre-fusion dump was written" if removed else "not in the dump",
+        reason=GONE if removed else "not in the dump",
     )

@@ -49,6 +49,7 @@ FILLER = re.compile(
     r"assert_|__check_inputs|inputs\.clear|RECORD_FUNCTION|py::gil|AOTI_|TORCH_|std::cout|std::cerr|throw |c10::"
     r"|cuda\w+\(|aoti_torch_(?:item|get|grad|set|create|print|save|device)_|return$|break$|continue$|using |namespace "
     r"|kernels_?(?:\.|->)\w+ = |auto inputs = |(?:\[\[maybe_unused\]\] )?auto&? ?kernels|[\w:]*[Gg]uard[\w:]* "
+    r"|ensure_triton_kernel_compiles_started\(|_aoti_(?:aux|current|event)_|std::unique_ptr<[\w:]*StreamGuard>"
 )
 VIEW_SHIM = re.compile(r"aoti_torch_(?:_reinterpret_tensor|assign_tensors_out|new_tensor_handle|get_data_ptr)\(")
 WORD = re.compile(r"[A-Za-z_]\w*")

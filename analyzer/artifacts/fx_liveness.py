@@ -46,6 +46,12 @@ _IN_PLACE_OPERATORS = frozenset({
     "ixor", "setitem",
 })  # fmt: skip
 _MUTATING_HOPS = ("triton_kernel_wrapper_mutation",)
+_NAMESPACES = frozenset({
+    "aten", "c10d", "c10d_functional", "_c10d_functional", "_c10d_functional_autograd", "fsdp", "higher_order",
+    "inductor", "inductor_prims", "mkl", "mkldnn", "mkldnn_prepacked", "onednn", "prim", "prims", "profiler",
+    "quantized", "quantized_decomposed", "_quantized", "rngprims", "symm_mem", "torch", "xpu",
+})  # fmt: skip
+"""Where torch's own ops live, which keep to its rules for names."""
 
 
 def live_names(nodes: Sequence[FxNode], lost: Collection[str] = ()) -> set[str]:
@@ -55,7 +61,7 @@ def live_names(nodes: Sequence[FxNode], lost: Collection[str] = ()) -> set[str]:
     """
     if not nodes or nodes[-1].op != "output":
         return {node.name for node in nodes}
-    closure = _Closure()
+    closure = _Closure(frozenset(name for node in nodes for name in node.inputs))
     for node in nodes:
         closure.add(node)
     return closure.reach([*closure.roots, *lost])
@@ -64,7 +70,8 @@ def live_names(nodes: Sequence[FxNode], lost: Collection[str] = ()) -> set[str]:
 class _Closure:
     """What each node needs: its inputs, and the node that last wrote to the memory of each input."""
 
-    def __init__(self) -> None:
+    def __init__(self, used: frozenset[str]) -> None:
+        self._used = used
         self.roots: list[str] = []
         self._needs: dict[str, list[str]] = {}
         self._memory: dict[str, str] = {}
@@ -72,7 +79,8 @@ class _Closure:
         self._last_write: dict[str, str] = {}
 
     def add(self, node: FxNode) -> None:
-        written = {self._memory.get(name, name) for name in _written(node)}
+        names = node.inputs if _may_write_anywhere(node, node.name in self._used) else _written(node)
+        written = {self._memory.get(name, name) for name in names}
         needs = self._needs[node.name] = list(node.inputs)
         if self._last_write:
             needs += [writer for name in node.inputs if (writer := self._last_write.get(self._memory.get(name, name)))]
@@ -104,6 +112,13 @@ def _written(node: FxNode) -> list[str]:
     if node.args and _is_in_place(node.target):
         texts.append(node.args[0])
     return [name for text in texts for name in mentions(text, known)]
+
+
+def _may_write_anywhere(node: FxNode, used: bool) -> bool:
+    """A custom op, whose signature no dump has: it returns nothing, or its name says that it writes."""
+    custom = node.target.count(".") > 1 and node.target.partition(".")[0] not in _NAMESPACES
+    returns = used or node.annotation is not None
+    return node.op == "call_function" and custom and (not returns or _is_in_place(node.target))
 
 
 def _is_in_place(target: str) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from analyzer.artifacts.shapes import HOLES, Filler, filler, has_holes, shape_of, split_numbers
+from analyzer.artifacts.shapes import HOLES, Filler, Memory, filler, has_holes, shape_of, split_numbers
 
 _HEAD = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)\s*(?P<colon>:\s*\"(?P<quoted>[^\"]*)\"\s*|:)?")
 _ASSIGN = re.compile(r"(?<![<>=!])=(?!=)")
@@ -44,8 +44,7 @@ _COMPARE = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.Gt: "gt", ast.LtE: 
 _UNARY = {ast.UAdd: "pos", ast.USub: "neg", ast.Invert: "invert"}
 
 
-_MOST_SHAPES = 4096
-_shapes: dict[str, Filler | None] = {}
+_shapes: Memory[str, Filler | None] = Memory()
 """How to read an expression of a shape seen before; None for shapes that have to be read one by one."""
 
 
@@ -128,8 +127,6 @@ def _by_shape(expression: str) -> Operation | None:
     if len(numbers) >= HOLES or has_holes(expression) or any(n[0] == "0" and len(n) > 1 for n in numbers):
         return None
     if key not in _shapes:
-        if len(_shapes) >= _MOST_SHAPES:
-            _shapes.clear()
         _shapes[key] = _filler(key, expression)
     fill = _shapes[key]
     read: Operation | None = fill(numbers, "", 0) if fill else None

@@ -18,6 +18,7 @@ from analyzer.artifacts.ir_units import RULES, UnparsedError, assemble
 from analyzer.artifacts.shapes import (
     HOLES,
     Filler,
+    Memory,
     Numbers,
     filler,
     has_holes,
@@ -33,7 +34,6 @@ NodeReader = Callable[[str, str, int], DumpNode]
 Picker = Callable[[Numbers], Any]
 
 LARGEST_NODE = 2_000_000
-_MOST_SHAPES = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,9 @@ class _Template:
 
 
 _SEEN_ONCE = _Template(lambda _numbers, _file, _line: None, lambda _numbers: None, lambda _numbers: None)
-_templates: dict[str, _Template | None] = {}
+_templates: Memory[str, _Template | None] = Memory()
+_nodes: Memory[str, tuple[DumpNode, int]] = Memory()
+"""Records by their text, each with the count of lines before it. After fusion the nodes' texts come a second time."""
 
 
 def read_plain(text: str, file: str, line: int) -> DumpNode:
@@ -59,40 +61,46 @@ def read_plain(text: str, file: str, line: int) -> DumpNode:
     for name, owner in same:
         if name != owner:
             raise bad_sense(text, NodeError(position_of(owner), f"expected an entry of {name}, found one of {owner}"))
-    buffers = tuple(replace(buffer, location=_moved(buffer.location, file, line)) for buffer in node.buffers)
-    placed: DumpNode = replace(node, buffers=buffers, location=_moved(node.location, file, line))
-    return placed
+    return _moved(node, file, line)
 
 
-def _moved(place: Location | None, file: str, line: int) -> Location | None:
-    return Location(file, line + place.line, place.column) if place else None
+def _moved(node: DumpNode, file: str, lines: int) -> DumpNode:
+    """The node of an equal text in another place, so many lines further down."""
+    buffers = tuple(replace(buffer, location=_further(buffer.location, file, lines)) for buffer in node.buffers)
+    return replace(node, buffers=buffers, location=_further(node.location, file, lines))
+
+
+def _further(place: Location | None, file: str, lines: int) -> Location | None:
+    return Location(file, lines + place.line, place.column) if place else None
 
 
 def read_by_shape(text: str, file: str, line: int) -> DumpNode:
-    """The same record, from its entries, and from the node's shape once that is seen again.
+    """The same record: from an equal text, from the node's shape, or from its entries when both are new.
 
     What fits no shape goes through the grammar as it is, which then says where and why.
     """
+    if text in _nodes:
+        known, known_line = _nodes[text]
+        return _moved(known, file, line - known_line)
+    node = _read_new(text, file, line)
+    _nodes[text] = node, line
+    return node
+
+
+def _read_new(text: str, file: str, line: int) -> DumpNode:
     key, numbers = split_numbers(text)
     if len(numbers) >= HOLES or has_holes(text):
         return read_plain(text, file, line)
     if key not in _templates:
-        _remember(key, _SEEN_ONCE)
+        _templates[key] = _SEEN_ONCE
         return _read_entries(text, file, line) or read_plain(text, file, line)
     template = _templates[key]
     if template is _SEEN_ONCE:
-        template = _remember(key, _template(text))
+        template = _templates[key] = _template(text)
     if template is None or not template.fits(numbers):
         return read_plain(text, file, line)
     node: DumpNode = template.fill(numbers, file, line)
     return node
-
-
-def _remember(key: str, template: _Template | None) -> _Template | None:
-    if len(_templates) >= _MOST_SHAPES:
-        _templates.clear()
-    _templates[key] = template
-    return template
 
 
 def _read_entries(text: str, file: str, line: int) -> DumpNode | None:

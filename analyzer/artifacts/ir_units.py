@@ -12,7 +12,7 @@ from typing import Any
 
 from analyzer.artifacts.ir_builder import NodeBuilder, attribute
 from analyzer.artifacts.ir_terms import NodeError
-from analyzer.artifacts.shapes import Filler, filler, shape_of, split_numbers
+from analyzer.artifacts.shapes import Filler, Memory, filler, shape_of, split_numbers
 from analyzer.model import DumpNode
 
 RULES = ("node", "header", "entry", "buffer", "body_head", "index", "block_head", "statement", "ending")
@@ -21,7 +21,6 @@ RULES = ("node", "header", "entry", "buffer", "body_head", "index", "block_head"
 PieceParser = Callable[[str, str], "tuple[Any, list[tuple[str, str]]]"]
 """(rule, text) → the rule's record, and pairs of names that must agree; raises UnparsedError."""
 
-_MOST_PIECES = 20_000
 _OUTPUTS = re.compile(r"\s*(\w+)\.outputs = \[\s*")
 _BUFFER = re.compile(r"\s*\w+:\s")
 _INDEX = re.compile(r"\s*index[^\W_]+ = ")
@@ -31,7 +30,7 @@ class UnparsedError(Exception):
     """A piece that does not parse by itself."""
 
 
-_pieces: dict[tuple[str, str], Filler] = {}
+_pieces: Memory[tuple[str, str], Filler] = Memory()
 
 
 def assemble(text: str, parse: PieceParser, file: str, line: int) -> tuple[DumpNode, list[tuple[str, str]]] | None:
@@ -117,8 +116,6 @@ class _Assembly:
         key, numbers = split_numbers(text)
         fill = _pieces.get((rule, key))
         if fill is None:
-            if len(_pieces) >= _MOST_PIECES:
-                _pieces.clear()
             fill = _pieces[rule, key] = self._filler(rule, text)
         record, same = fill(numbers, self._file, self._line + first)
         self._same += same

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from analyzer.model import Location, Size
 
@@ -26,12 +26,25 @@ _DIGITS = frozenset(b"0123456789")
 _DIGITS_TO_ZERO = bytes(ord("0") if code in _DIGITS else code for code in range(256))
 _OTHERS_TO_BLANK = bytes(code if code in _DIGITS else ord(" ") for code in range(256))
 _LONGEST_NUMBER = 1000
-_REMEMBERED_NUMBERS = 40
-_REMEMBERED_RECORDS = 4096
+_LONGEST_KEY = 40
+_MOST_RECORDS = 256
+_MOST_REMEMBERED = 4096
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
 
 Numbers = tuple[str, ...]
 Filler = Callable[[Numbers, str, int], Any]
 """(all numbers of the text, file, line before the text's first) → the filled value."""
+
+
+class Memory(dict[_Key, _Value]):
+    """What was read before. Once it is full it forgets everything: nothing grows with the number of runs read."""
+
+    def __setitem__(self, key: _Key, value: _Value) -> None:
+        if len(self) >= _MOST_REMEMBERED:
+            self.clear()
+        super().__setitem__(key, value)
 
 
 class Number(str):
@@ -55,11 +68,15 @@ def split_numbers(text: str) -> tuple[str, Numbers]:
     """
     if not text.isascii():
         return _RUN.sub("0", text), tuple(_RUN.findall(text))
-    data = text.encode()
-    key = data.translate(_DIGITS_TO_ZERO).replace(b"0000", b"0").replace(b"00", b"0").replace(b"00", b"0")
+    return without_numbers(text), tuple(text.encode().translate(_OTHERS_TO_BLANK).decode().split())
+
+
+def without_numbers(text: str) -> str:
+    """An ASCII text with a 0 for every run of digits."""
+    key = text.encode().translate(_DIGITS_TO_ZERO).replace(b"0000", b"0").replace(b"00", b"0").replace(b"00", b"0")
     while b"00" in key:
         key = key.replace(b"00", b"0")
-    return key.decode(), tuple(data.translate(_OTHERS_TO_BLANK).decode().split())
+    return key.decode()
 
 
 def has_holes(text: str) -> bool:
@@ -140,7 +157,7 @@ def _parts_plan(values: tuple[Any, ...], make: Callable[[list[Any]], Any]) -> _P
     fill: Filler = fill_all
     start, stop = min(plan.start for _, plan in plans), max(plan.stop for _, plan in plans)
     placed = any(plan.placed for _, plan in plans)
-    if not placed and stop - start <= _REMEMBERED_NUMBERS:
+    if not placed and stop - start <= _LONGEST_KEY:
         fill = _remembering(fill, start, stop)
     return _Plan(fill, start, stop, placed)
 
@@ -153,9 +170,9 @@ def _remembering(fill: Filler, start: int, stop: int) -> Filler:
         key = numbers[start:stop]
         found = known.get(key)
         if found is None:
-            if len(known) >= _REMEMBERED_RECORDS:
-                known.clear()
-            found = known[key] = fill(numbers, file, line)
+            found = fill(numbers, file, line)
+            if len(known) < _MOST_RECORDS:
+                known[key] = found
         return found
 
     return recall

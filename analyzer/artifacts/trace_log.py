@@ -29,6 +29,7 @@ __all__ = ["POST_GRAD", "CacheEvent", "CompileKey", "TraceCompile", "TraceGraph"
 
 _LINE = re.compile(rb"\n[^\t\n\r][^\n]*")
 _HEADER = re.compile(rb"[VIWECD]\d{4} \d\d:\d\d:\d\d\.\d+ (?P<pid>\d+) [^\]]*\] (?P<json>\{.*)", re.DOTALL)
+_TIME = re.compile(rb"[VIWECD](\d{4} \d\d:\d\d:\d\d\.\d{6}) ")
 _KIND = re.compile(rb'\{"(\w+)"')
 _UNREAD = frozenset({b"chromium_event", b"str", b"describe_storage", b"describe_tensor", b"describe_source"})
 _KEY_FIELDS = ("frame_id", "frame_compile_id", "attempt", "rank", "compiled_autograd_id")
@@ -73,12 +74,20 @@ class _Reader:
         compiles = _compiles(records, self._keys_without_cache(starts))
         graphs = sorted((graph for compile_ in compiles for graph in compile_.graphs), key=lambda graph: graph.index)
         pid = next((record.pid for record in records), None)
-        return TraceLog(self._artifact(), pid, _torch_version(records), compiles, tuple(graphs))
+        return TraceLog(self._artifact(), pid, _torch_version(records), compiles, tuple(graphs), self._span(starts))
 
     def _artifact(self) -> Artifact:
         lines = self._data.count(b"\n") + (not self._data.endswith(b"\n"))
         state = ArtifactState.PARTIAL if self._problems else ArtifactState.PARSED
         return Artifact(self._source, state, lines, tuple(self._problems))
+
+    def _span(self, starts: list[int]) -> tuple[str, str] | None:
+        """The times of the first and the last record."""
+        first, last = (
+            next((match[1].decode() for at in order if (match := _TIME.match(self._data, at))), None)
+            for order in (starts, reversed(starts))
+        )
+        return (first, last) if first and last else None
 
     def _line_starts(self) -> list[int]:
         """Offsets of the lines that are no payload."""
@@ -209,7 +218,14 @@ def _graphs(records: list[TraceRecord], indices: Mapping[int, int]) -> Iterator[
     for place, group in enumerate(groups):
         first = next(iter(group.values()))
         aot_id = _aot_id(group)
-        yield TraceGraph(indices[id(first)], first.key, group, aot_id, _graph_kind(aot_id, records, place), traced)
+        kind = _graph_kind(aot_id, records, place)
+        yield TraceGraph(indices[id(first)], first.key, group, aot_id, kind, traced, _metrics(kind, records))
+
+
+def _metrics(kind: str, records: list[TraceRecord]) -> TraceRecord | None:
+    """A backward graph has a record of its own where it was compiled by itself, later than its forward."""
+    names = ("bwd_compilation_metrics", "compilation_metrics") if kind == "backward" else ("compilation_metrics",)
+    return next((record for name in names for record in records if record.name == name), None)
 
 
 def _aot_id(group: Mapping[str, TraceRecord]) -> str | None:

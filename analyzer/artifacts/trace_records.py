@@ -79,7 +79,7 @@ class TraceGraph:
     """The records of one Inductor graph. Forward and backward share a compile key; each is a graph of its own.
 
     `index` counts graphs in the log; `aot_id` is `0_forward`, from the output code; `kind` is inference, forward,
-    backward or unknown; `pre_grad` is the traced graph of its compile.
+    backward or unknown; `pre_grad` is the traced graph of its compile, `metrics` what torch counted in that compile.
     """
 
     index: int
@@ -88,6 +88,7 @@ class TraceGraph:
     aot_id: str | None = None
     kind: str = "unknown"
     pre_grad: TraceRecord | None = None
+    metrics: TraceRecord | None = None
 
     def text(self, *names: str) -> str | None:
         """The payload of the first of `names` that the graph has."""
@@ -175,13 +176,17 @@ class TraceCompile:
 
 @dataclass(frozen=True, slots=True)
 class TraceLog:
-    """A trace log; compiles and graphs in order of their first record."""
+    """A trace log; compiles and graphs in order of their first record.
+
+    `span`: the local times of its first and last record, `1130 02:33:15.432000`; logs do not tell the year.
+    """
 
     artifact: Artifact
     pid: int | None = None
     torch_version: str | None = None
     compiles: tuple[TraceCompile, ...] = ()
     graphs: tuple[TraceGraph, ...] = ()
+    span: tuple[str, str] | None = None
 
     def graph_of_folder(self, name: str) -> TraceGraph | None:
         """The graph of a debug folder (`model__0_forward_1.0`); None where it is unclear.

@@ -15,7 +15,8 @@ _SIZE_METHODS = {"size", "stride", "item", "numel", "storage_offset", "dim", "nb
 _NUMBER_MAKERS = {"math", "int", "float", "bool", "max", "min", "abs", "round"}
 _FALLBACK = re.compile(r"(?:torch\.ops|aten|prims|inductor_ops|_quantized|_c10d_functional)\.")
 _ALLOCATION = re.compile(r"(?:torch\.)?(?:_?empty(?:_strided)?(?:_[a-z0-9]+)*|alloc_from_pool)$|aten\.empty")
-_LAUNCH = re.compile(r"\.(?:run|generated_kernel)$")
+_LAUNCH = re.compile(r"\.(?:run|generated_kernel)$|^(\w+)\.(?=\1$)")
+_COPY = re.compile(r"(?!aten\.|prims\.)(?:\w+\.)?copy_$")
 _VIEWS = {"reinterpret_tensor", "as_strided", "c_void_p", "copy_if_misaligned"}
 _STREAM = re.compile(r"(?:raw_)?stream\d+$|get_raw_stream$")
 
@@ -32,8 +33,11 @@ def dotted(node: ast.expr) -> str | None:
 
 
 def callee_of(node: ast.expr) -> str:
-    """The dotted name that a call expression calls; "" for other expressions."""
-    return (dotted(node.func) or "") if isinstance(node, ast.Call) else ""
+    """The dotted name that a call expression calls; of a view's method `copy_` only that; "" for other expressions."""
+    if not isinstance(node, ast.Call):
+        return ""
+    method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    return dotted(node.func) or (method if method == "copy_" else "")
 
 
 def base_variable(node: ast.expr) -> str:
@@ -65,8 +69,13 @@ def _below(node: ast.expr) -> ast.expr | None:
 
 
 def kernel_name(callee: str) -> str:
-    """A callee without what launches it: `triton_poi_fused_0.run` → `triton_poi_fused_0`."""
-    return _LAUNCH.sub("", callee)
+    """A callee without what launches it: `triton_poi_fused_0.run` → `triton_poi_fused_0`, `buf2.copy_` → `copy_`."""
+    return "copy_" if _COPY.match(callee) else _LAUNCH.sub("", callee)
+
+
+def copied_into(call: ast.Call) -> tuple[str, ...]:
+    """The tensor that `buf2.copy_(buf1, False)` fills, as copies between devices are written; () for other calls."""
+    return names_of(call.func.value) if isinstance(call.func, ast.Attribute) and _COPY.match(callee_of(call)) else ()
 
 
 def allocates(callee: str) -> bool:
@@ -83,7 +92,7 @@ def call_kind(callee: str, kernels: Mapping[str, KernelDef]) -> str:
         return "triton"
     if callee.startswith("extern_kernels."):
         return "extern"
-    return "fallback" if _FALLBACK.match(callee) and not allocates(callee) else ""
+    return "fallback" if name == "copy_" or (_FALLBACK.match(callee) and not allocates(callee)) else ""
 
 
 def tensors_in(nodes: list[ast.expr], symbols: set[str]) -> tuple[str, ...]:

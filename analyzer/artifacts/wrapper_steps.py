@@ -18,6 +18,7 @@ from analyzer.artifacts.wrapper_expr import (
     base_variable,
     call_kind,
     callee_of,
+    copied_into,
     dotted,
     is_scalar,
     kernel_name,
@@ -31,9 +32,13 @@ _TAIL = re.compile(r"#\s*(reuse|alias)\b")
 _NUMBER = re.compile(r"(?:s|u|zuf|f|ks|ps)\d+$|.*numel\d*$|.*_(?:size|stride|grid)\d*$")
 _FILLER = re.compile(
     r"assert_|args\.clear$|\w+_args\.clear$|torch\.(?:cuda|xpu|mtia|_C|mps|accelerator)\.|start_graph$|end_graph$|print$"
-    r"|run_intermediate_hooks$|torch\._check|_check|_debug|gc\.|sync|async_compile\."
+    r"|run_intermediate_hooks$|torch\._check|_check|_debug|gc\.|sync|async_compile\.|torch\.Event$|nvtx\."
+    r"|_d2h_event_\w+\.|track_tensor$|check_memory_step$"
 )
-_STREAMS = re.compile(r"get_raw_stream$|get_\w*stream$|\w*[Ss]tream$")
+_STREAMS = re.compile(r"get_raw_stream$|_get_stream_by_index$|get_\w*stream$|\w*[Ss]tream$")
+_DESCRIPTORS = re.compile(r"triton\.tools\.[\w.]*(?:TensorDescriptor\.from_tensor|create_\dd_tma_descriptor)$")
+_LIST_METHODS = {"append", "extend"}
+"""What gathers the results of a loop: `buf5[2].append(buf5[0])`."""
 _BLOCKS = ast.With | ast.If | ast.While | ast.For
 
 
@@ -126,6 +131,8 @@ class WrapperReader:
         return "known" if isinstance(statement, plain) else ""
 
     def _compound(self, statement: ast.With | ast.If | ast.While | ast.For) -> str:
+        if isinstance(statement, ast.For) and names_of(statement.target) == ("kernel",):
+            return "known"  # GPU code for the C++ wrapper up to torch 2.9: a first pass in Python saves its kernels
         bodies = [statement.body] if isinstance(statement, ast.With) else [statement.body, statement.orelse]
         line = statement.lineno
         for body in filter(None, bodies):
@@ -162,11 +169,12 @@ class WrapperReader:
         callee = callee_of(value)
         kind = call_kind(callee, self.kernels)
         if kind:
-            self._call(statement, value, kind, ())
+            self._call(statement, value, kind, copied_into(value))
             return "known"
         if callee.endswith((".zero_", ".fill_")):
             return "prelude"
-        return "known" if _FILLER.match(callee) else ""
+        gathers = isinstance(value.func, ast.Attribute) and value.func.attr in _LIST_METHODS
+        return "known" if gathers or _FILLER.match(callee) else ""
 
     # ------------------------------------------------------------------------------------------------- assignments
 
@@ -223,6 +231,9 @@ class WrapperReader:
             return self._allocation(statement, target.id, callee, value)
         if callee in ("reinterpret_tensor", "as_strided"):
             return self._rename(statement, target.id, value)
+        if _DESCRIPTORS.match(callee):
+            self.lists[target.id] = value.args[0]
+            return "known"
         if kind := call_kind(callee, self.kernels):
             self._call(statement, value, kind, (target.id,))
             return "known"

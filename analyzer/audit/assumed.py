@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from analyzer.artifacts.deviceless import AUTOTUNE, PAD_MM, QUESTIONS, AssumedChoice
+from analyzer.ablations import ABLATIONS
+from analyzer.artifacts.deviceless import AUTOTUNE, PAD_MM, QUESTIONS, SDPA, AssumedChoice
 from analyzer.model import CompiledGraph
 from analyzer.verdict import Verdict
 
@@ -20,15 +21,16 @@ class Rests:
     verdicts: frozenset[Verdict]
 
 
+_ANY = frozenset(entry.name for entry in ABLATIONS)
+_NOTHING_FOUND = frozenset({Verdict.INERT, Verdict.NO_OPPORTUNITY})
 _COUNTED = frozenset({Verdict.EFFECTIVE, Verdict.PARTIAL, Verdict.INERT, Verdict.NO_OPPORTUNITY, Verdict.UNEXPECTED})
 RESTS_ON: Mapping[str, Rests] = {
     # Templates, and what is fused into them, are there because a template was taken for the fastest kernel.
     AUTOTUNE: Rests(frozenset({"matmul-templates", "epilogue-fusion", "prologue-fusion"}), _COUNTED),
     # Products stay unpadded where a device might have padded them: more to ablate, never less.
-    PAD_MM: Rests(
-        frozenset({"joint-graph-passes", "pattern-matching", "padding"}),
-        frozenset({Verdict.INERT, Verdict.NO_OPPORTUNITY}),
-    ),
+    PAD_MM: Rests(frozenset({"joint-graph-passes", "pattern-matching", "padding"}), _NOTHING_FOUND),
+    # Attention in one kernel leaves no ops where another backend has a dozen: nothing there is no proof of nothing.
+    SDPA: Rests(_ANY, _NOTHING_FOUND),
 }
 
 

@@ -39,7 +39,7 @@ def judge(name: str, base: Arm, ablated: Arm, claim: Claim) -> tuple[GraphAudit,
     audit = GraphAudit(
         name=name,
         verdict=finding.verdict,
-        why=sentence(Judged(finding, base, ablated, claim.post, in_force, changes)),
+        why=sentence(Judged(finding, base, ablated, claim.ablation, claim.post, in_force, changes)),
         masked_by="fusion" if finding.masked is not None and finding.masked.by_fusion else None,
         rungs=(requested(claim.ablation, claim.asked), in_force, *stages),
         before=base.facts.summary,

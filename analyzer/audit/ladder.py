@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from analyzer.ablations import Ablation
+from analyzer.ablations import Ablation, Setting
 from analyzer.audit.postconditions.record import Arm, Postcondition, Stage
 from analyzer.compare.effective import SWITCH_POINTS, EffectiveConfig, Source, full_key, short_key
 from analyzer.compare.sameness import reordered_only, same_code, same_dump, same_groups, same_program
 from analyzer.model import CompiledGraph, IrDump, Location
 from analyzer.verdict import Citation, Rung, RungName, cite
+from analyzer.version import release
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +94,14 @@ def applied(base: Arm, ablated: Arm, ablation: Ablation, own: frozenset[str]) ->
     if changed:
         shown = (*(_setting(key, old, new) for key in changed), *_lost(changed, new, ablation))
         return Rung(RungName.APPLIED, True, shown)
+    if Source.LOG in (old.source, new.source):
+        return _not_recorded("the trace log lacks what torch.compile(options=...) set, and there is no script", new)
     asked = next((name for key in own if (name := new.requested_by_environment(key))), None)
-    if asked and not any(old.requested_by_environment(key) for key in own):
+    if asked and not new.logged and not any(old.requested_by_environment(key) for key in own):
         return _not_recorded(f"{asked} is set, but counts only if it was set before torch was imported", new)
     if ablation.switches and new.patched is None:
         return _not_recorded("a run-time switch leaves no trace in plain debug artifacts", new)
-    return Rung(RungName.APPLIED, False, tuple(_unchanged(own, new, ablation)))
+    return Rung(RungName.APPLIED, False, (*_too_late(own, old), *_too_late(own, new), *_unchanged(own, new, ablation)))
 
 
 def switch_points(ablation: Ablation) -> tuple[str, ...]:
@@ -128,7 +131,11 @@ def _setting(key: str, old: EffectiveConfig, new: EffectiveConfig) -> Citation:
     text = f"{short_key(key)} = {shown.settings.get(key)}"
     if shown is old:
         text = f"base: {text}; ablated arm: default"
-    return Citation(shown.file or "", shown.lines.get(key), text)
+    return _cited(shown, key, text)
+
+
+def _cited(config: EffectiveConfig, key: str, text: str) -> Citation:
+    return cite(config.places.get(key), text, config.file or "")
 
 
 def _lost(changed: tuple[str, ...], new: EffectiveConfig, ablation: Ablation) -> Iterator[Citation]:
@@ -137,18 +144,35 @@ def _lost(changed: tuple[str, ...], new: EffectiveConfig, ablation: Ablation) ->
         value = new.settings.get(setting.key)
         if setting.key not in changed and value not in (None, setting.value):
             said = f"{short_key(setting.key)} = {value}, as in the base: not the {setting.value} of this ablation"
-            yield Citation(new.file or "", new.lines.get(setting.key), said)
+            yield _cited(new, setting.key, said)
 
 
 def _unchanged(own: frozenset[str], config: EffectiveConfig, ablation: Ablation) -> Iterator[Citation]:
     if ablation.switches and config.patched is not None:
         yield Citation(config.file or "", None, "no function of torch that the switch replaces was replaced")
     for setting in ablation.settings:
-        value = config.settings.get(setting.key)
-        said = (
-            f"{short_key(setting.key)} = {value}, as in the base" if value else f"{short_key(setting.key)} is not set"
-        )
-        yield Citation(config.file or "", config.lines.get(setting.key), said)
+        yield _cited(config, setting.key, _why_not(setting, config))
+
+
+def _too_late(own: frozenset[str], config: EffectiveConfig) -> Iterator[Citation]:
+    """Variables that ask for a setting which, as the trace log says, had its default all the same."""
+    for key in sorted(own - config.settings.keys()) if config.logged else ():
+        if name := config.requested_by_environment(key):
+            yield Citation(config.file or "", None, f"{name} is set, but was not when torch was imported")
+
+
+def _why_not(setting: Setting, config: EffectiveConfig) -> str:
+    key, value = short_key(setting.key), config.settings.get(setting.key)
+    if not exists(setting, config):
+        since = f" (from {setting.since[0]}.{setting.since[1]} on)" if setting.since else ""
+        return f"torch {config.torch_version} has no setting {key}{since}"
+    return f"{key} = {value}, as in the base" if value else f"{key} is not set"
+
+
+def exists(setting: Setting, config: EffectiveConfig) -> bool:
+    """Whether the torch that compiled has this setting, as far as its version is known."""
+    version = release(config.torch_version)
+    return version is None or setting.exists_in(version)
 
 
 # -------------------------------------------------------------------------------------------------------------- stages

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from analyzer.audit.ladder import Changes
+from analyzer.ablations import Ablation
+from analyzer.audit.ladder import Changes, exists
 from analyzer.audit.masking import Masking
 from analyzer.audit.postconditions.record import NOTHING, Arm, Count, Postcondition, joined
 from analyzer.verdict import Rung, Verdict
@@ -33,6 +34,7 @@ class Judged:
     finding: Finding
     base: Arm
     ablated: Arm
+    ablation: Ablation
     post: Postcondition
     in_force: Rung
     changes: Changes
@@ -76,7 +78,7 @@ def _counts(judged: Judged) -> str:
 
 def _explained(judged: Judged) -> str:
     after = judged.finding.after
-    explained = judged.post.explain(judged.base, judged.ablated, after) if judged.post.explain else ""
+    explained = _told_by_the_entry(judged)
     named = f"Left: {joined(after.left)}." if after.left and not explained else ""
     return " ".join(part for part in (explained, named, judged.post.next_step) if part)
 
@@ -94,21 +96,41 @@ def _inert(judged: Judged) -> str:
 
 
 def _no_opportunity(judged: Judged) -> str:
-    return f"Nothing to ablate: {judged.post.satisfied}."
+    return f"Nothing to ablate: {judged.post.satisfied}.{_idle_changes(judged.changes)}"
+
+
+def _idle_changes(changes: Changes) -> str:
+    """What differs without being a change, for a reader who compares the folders."""
+    if changes.code_moved:
+        return " The code differs in names and order alone."
+    dumps = changes.code is False and any((changes.fx, changes.pre, changes.post))
+    return " The dumps differ, but the code does the same." if dumps else ""
 
 
 def _unexpected(judged: Judged) -> str:
     names = {"fx": "the FX graph", "pre": "lowering", "post": "scheduling", "code": "the code"}
     changed = [text for field, text in names.items() if getattr(judged.changes, field)]
     counts = _counts(judged).removesuffix(".")
-    return f"{counts}; yet {' and '.join(changed) or 'something else'} changed."
+    text = f"{counts}; yet {' and '.join(changed) or 'something else'} changed."
+    return " ".join(part for part in (text, _told_by_the_entry(judged)) if part)
+
+
+def _told_by_the_entry(judged: Judged) -> str:
+    explain = judged.post.explain
+    return explain(judged.base, judged.ablated, judged.finding.after) if explain else ""
 
 
 def _unapplied(judged: Judged) -> str:
     said = "; ".join(citation.text for citation in judged.in_force.evidence)
     equal = ", and IR and code equal the base's" if judged.changes.material is False else ""
     known = "The switch was not" if judged.in_force.held is False else "Nothing shows that the switch was"
-    return f"{known} in force when this graph was compiled ({said}){equal}. {_HOW_TO_APPLY}"
+    return f"{known} in force when this graph was compiled ({said}){equal}. {_how_to_apply(judged)}"
+
+
+def _how_to_apply(judged: Judged) -> str:
+    settings, switches = judged.ablation.settings, judged.ablation.switches
+    possible = switches or not settings or any(exists(setting, judged.ablated.config) for setting in settings)
+    return _HOW_TO_APPLY if possible else "Capture both arms with a torch that has it."
 
 
 def _confounded(judged: Judged) -> str:

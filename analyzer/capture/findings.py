@@ -123,7 +123,8 @@ def _deviceless(it: Situation) -> Iterator[Finding]:
         yield Finding("patch-failed", f"could not replace `{name}` in torch: {error}", hint)
     for record in it.records:
         for refusal in record.get("refusals", ()):
-            yield Finding("needs-device", f"{refusal['operator']} cannot run without a device", refusal["advice"])
+            message = f"{refusal['operator']} cannot run without a device ({refusal['place']})"
+            yield Finding("needs-device", message, refusal["advice"])
 
 
 def _notes(it: Situation) -> Iterator[Finding]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from dataclasses import dataclass
+from functools import lru_cache
 
 from analyzer.errors import CaptureError
 
@@ -64,6 +65,7 @@ def check(python: str) -> Support:
     return judge(ask(python))
 
 
+@lru_cache(maxsize=8)
 def ask(python: str) -> Installed:
     """Import torch in another interpreter and look around. CaptureError when that fails."""
     try:

@@ -2,21 +2,26 @@
 
 The capture sidecar knows everything. `fx_graph_runnable.py` (torch/_inductor/debug.py) lists what differed from the
 import-time defaults; the trace log holds the same text. A setting that neither mentions had its default, or came from
-the environment before torch was imported: then only its `os.environ` line shows it.
+the environment before torch was imported: then its `os.environ` line shows it, and the trace log's
+`compilation_metrics` (torch/_dynamo/utils.py, from 2.9 on), which hold every setting at the end of the frame's compile.
+They do not hold what `torch.compile(options=...)` set for the compile alone, so the script goes first.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from analyzer.artifacts.config_noise import ABOUT_THE_CAPTURE, WRITTEN_BY_TORCH, known_default
 from analyzer.artifacts.runnable import meaningful_config
 from analyzer.artifacts.sidecar_records import Context, PatchedFunction, Sidecar
-from analyzer.model import CompiledGraph, RunnableScript, StrEnum
+from analyzer.artifacts.trace_records import TraceRecord
+from analyzer.model import CompiledGraph, Location, RunnableScript, StrEnum
 
 INDUCTOR = "torch._inductor.config."
+_LOGGED: Mapping[str, str] = {"inductor_config": INDUCTOR, "functorch_config": "torch._functorch.config."}
 
 ENVIRONMENT: Mapping[str, str] = {
     "TORCHINDUCTOR_COMPREHENSIVE_PADDING": "comprehensive_padding",
@@ -55,6 +60,9 @@ OMITTED = (
 )
 """What fx_graph_runnable.py leaves out in every version (torch/utils/_config_module.py, `codegen_config`)."""
 
+OMITTED_BY_LOG = ("settings of torch.compile(options=...)", *OMITTED[2:])
+"""What the settings in a trace log leave out."""
+
 
 SWITCH_POINTS: Mapping[str, tuple[str, ...]] = {
     "inlining": ("GraphLowering.", "StorageBox.", "ComputedBuffer."),
@@ -77,6 +85,7 @@ class Source(StrEnum):
 
     CAPTURE = "capture"
     RUNNABLE = "runnable"
+    LOG = "log"
     NONE = "none"
 
 
@@ -84,17 +93,20 @@ class Source(StrEnum):
 class EffectiveConfig:
     """Settings by full key with the source text of their values; what is not in `settings` had its default.
 
-    `patched` are the functions of torch that something outside torch had replaced: None when nothing recorded it.
+    `places` tell where each is written, `file` where it would be; `patched` are the functions of torch that something
+    outside torch had replaced: None when nothing recorded it. `logged`: a trace log lists every setting, so what
+    is not in `settings` had its default.
     """
 
     source: Source
     file: str | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
-    lines: Mapping[str, int] = field(default_factory=dict)
+    places: Mapping[str, Location] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
     patched: tuple[PatchedFunction, ...] | None = None
     torch_version: str | None = None
     omits: tuple[str, ...] = ()
+    logged: bool = False
 
     def value(self, key: str) -> str | None:
         """The value of a setting, its default where that is known, else None. Short keys are Inductor's."""
@@ -126,11 +138,17 @@ def short_key(key: str) -> str:
 
 
 def effective_config(graph: CompiledGraph) -> EffectiveConfig:
-    """What was in force when this graph was compiled, from the best source that the run has."""
+    """What was in force when this graph was compiled, from the best sources that the run has."""
     if graph.sidecar is not None and graph.sidecar.context is not None:
         return _from_sidecar(graph.sidecar, graph.sidecar.context, graph.runnable)
+    record = graph.trace.metrics if graph.trace is not None else None
+    logged = dict(_logged(record)) if record is not None else {}
     if graph.runnable is not None and (graph.runnable.config or graph.runnable.torch_version):
-        return _from_runnable(graph.runnable)
+        found = _from_runnable(graph.runnable)
+        return _completed(found, logged, record.location) if record is not None and logged else found
+    if record is not None and logged:
+        found = EffectiveConfig(Source.LOG, record.location.file, omits=OMITTED_BY_LOG)
+        return _completed(found, logged, record.location)
     return EffectiveConfig(Source.NONE, omits=("everything: no fx_graph_runnable.py and no capture record",))
 
 
@@ -141,7 +159,7 @@ def _from_sidecar(sidecar: Sidecar, context: Context, runnable: RunnableScript |
         Source.CAPTURE,
         runnable.artifact.file if runnable and runnable.config_lines else sidecar.artifact.file,
         known,
-        runnable.config_lines if runnable else {},
+        _places(runnable) if runnable else {},
         context.environment,
         tuple(context.patched),
         sidecar.torch,
@@ -153,11 +171,42 @@ def _from_runnable(runnable: RunnableScript) -> EffectiveConfig:
         Source.RUNNABLE,
         runnable.artifact.file,
         {key: value for key, value in meaningful_config(runnable).items() if key not in HARMLESS},
-        runnable.config_lines,
+        _places(runnable),
         runnable.environment,
         torch_version=runnable.torch_version,
         omits=OMITTED,
     )
+
+
+def _places(runnable: RunnableScript) -> dict[str, Location]:
+    return {key: Location(runnable.artifact.file, line) for key, line in runnable.config_lines.items()}
+
+
+def _completed(config: EffectiveConfig, logged: Mapping[str, str], place: Location) -> EffectiveConfig:
+    """With what the log says of the settings that the script does not list, where that is not the default."""
+    added = {
+        key: value
+        for key, value in logged.items()
+        if key not in config.settings and known_default(key, config.torch_version) not in (None, value)
+    }
+    places = dict.fromkeys(added, place) | dict(config.places)
+    return replace(config, settings={**added, **config.settings}, places=places, logged=True)
+
+
+def _logged(record: TraceRecord) -> Iterator[tuple[str, str]]:
+    """The settings as Python writes their values."""
+    for field_name, prefix in _LOGGED.items():
+        for name, value in _object(record.fields.get(field_name)).items():
+            if prefix + name not in HARMLESS | CAPTURE_KEYS:
+                yield prefix + name, repr(value)
+
+
+def _object(text: object) -> dict[str, object]:
+    try:
+        found = json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 @dataclass(frozen=True, slots=True)

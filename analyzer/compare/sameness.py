@@ -1,8 +1,10 @@
 """Are two artifacts equal in everything that means something?
 
 Dropped before comparing: places, comments, debug handles, generated kernel names, cache paths, object addresses and
-AOT ids (two runs of one program differ in those alone). `reordered_only` also forgives the order of members, of
-statements and of allocations, which a changed schedule shuffles without changing what is computed.
+AOT ids (two runs of one program differ in those alone); and in allocations the strides of dimensions of size 1, which
+move no memory ("1-sizes don't matter", `pick_loop_order` in torch/_inductor/scheduler.py). `reordered_only` also
+forgives the order of members, of statements and of allocations, which a changed schedule shuffles without changing
+what is computed.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-from analyzer.model import DumpNode, FxGraph, FxNode, IrDump, KernelCall, KernelDef, OutputCode, Step
+from analyzer.model import Allocation, DumpNode, FxGraph, FxNode, IrDump, KernelCall, KernelDef, OutputCode, Step
 
 _DROPPED = frozenset({"location", "comment", "handle", "artifact", "source", "distances", "aot_id", "meta"})
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+\b|(?<=\) )[0-9a-f]{9,16}\b")
@@ -123,6 +125,9 @@ def _kernel_lines(kernel: KernelDef, names: Mapping[str, str]) -> list[str]:
 def _renamed(step: Step, names: Mapping[str, str]) -> Step:
     if isinstance(step, KernelCall) and step.callee in names:
         return replace(step, callee=names[step.callee])
+    if isinstance(step, Allocation) and step.size and step.stride:
+        strides = (1 if size == 1 else stride for size, stride in zip(step.size, step.stride, strict=False))
+        return replace(step, stride=tuple(strides))
     return step
 
 

@@ -9,7 +9,7 @@ from analyzer.contracts.records import Clause, Judgement, Outcome, Selector
 from analyzer.contracts.scope import Scope, missing, told
 from analyzer.facts import Fate, GraphFacts, NodeFact
 
-BACKENDS = ("cpp", "triton", "extern", "fallback", "template", "other")
+BACKENDS = ("cpp", "triton", "extern", "fallback", "template", "user_triton", "other")
 
 
 def kernel_computes(clause: Clause, scope: Scope) -> Iterator[Judgement]:

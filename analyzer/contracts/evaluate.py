@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from analyzer.analyze import analyze
-from analyzer.artifacts.trace_log import TraceLog
-from analyzer.contracts.kinds import kind_of
+from analyzer.contracts.kinds import Kind, kind_of
 from analyzer.contracts.records import (
     Clause,
     ClauseResult,
@@ -23,18 +22,13 @@ from analyzer.facts import GraphFacts
 from analyzer.model import Run
 
 
-def check(
-    contracts: Sequence[Contract],
-    run: Run,
-    facts: Sequence[GraphFacts] | None = None,
-    traces: Sequence[TraceLog] = (),
-) -> ContractReport:
-    """Judge every contract. `facts` spare a second analysis; without `traces` graph breaks cannot be told.
+def check(contracts: Sequence[Contract], run: Run, facts: Sequence[GraphFacts] | None = None) -> ContractReport:
+    """Judge every contract. `facts` spare a second analysis.
 
     What a run lacks never raises: such a contract is UNDECIDED, with the reason.
     """
     graphs = tuple(facts if facts is not None else (analyze(graph) for graph in run.graphs))
-    scope = Scope.of(run, graphs, traces)
+    scope = Scope.of(run, graphs)
     return ContractReport(tuple(_judged(contract, scope) for contract in contracts))
 
 
@@ -56,10 +50,13 @@ def _clause(clause: Clause, scope: Scope, empty: Judgement | None) -> ClauseResu
     kind = kind_of(clause.kind)
     if kind is None:
         raise UsageError(f"there is no contract kind {clause.kind!r}")
-    found = tuple(kind.judge(clause, scope)) if empty is None or _of_run(clause) else (empty,)
+    found = tuple(kind.judge(clause, scope)) if empty is None or kind.of_run else ()
+    if empty is not None and _is_kept_of_nothing(found, kind, scope):
+        found = (empty,)
     return ClauseResult(clause, found or (Judgement(Outcome.UNDECIDED, "nothing to judge", place=clause.location),))
 
 
-def _of_run(clause: Clause) -> bool:
-    """Whether it speaks of the run and so needs no graph."""
-    return clause.kind in ("cold_cache", "no_graph_breaks", "no_recompiles", "max_graphs")
+def _is_kept_of_nothing(found: Sequence[Judgement], kind: Kind, scope: Scope) -> bool:
+    """What has no graph to hold for is not kept; only surroundings of a run need none that fits the pattern."""
+    surroundings = kind.of_run and kind.name != "max_graphs" and scope.run.graphs
+    return not surroundings and all(judgement.outcome == Outcome.KEPT for judgement in found)

@@ -26,12 +26,16 @@ class Takes(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A promise: its key in the contract file, what it takes, what it means, and who judges it."""
+    """A promise: its key in the contract file, what it takes, what it means, and who judges it.
+
+    `of_run`: it speaks of the run, whatever graphs its contract names.
+    """
 
     name: str
     takes: Takes
     means: str
     judge: Judge
+    of_run: bool = False
 
 
 KINDS = (
@@ -67,10 +71,10 @@ KINDS = (
         "bytes allocated per graph",
         budgets.Budget("bytes allocated", lambda s: s.allocated_bytes),
     ),
-    Kind("max_graphs", Takes.COUNT, "compiled graphs", budgets.graphs_of_run),
-    Kind("cold_cache", Takes.TRUE, "every graph was compiled in this run", whole_run.cold_cache),
-    Kind("no_graph_breaks", Takes.TRUE, "Dynamo cut no function in two", whole_run.no_graph_breaks),
-    Kind("no_recompiles", Takes.TRUE, "nothing was compiled twice", whole_run.no_recompiles),
+    Kind("max_graphs", Takes.COUNT, "compiled graphs", budgets.graphs_of_run, of_run=True),
+    Kind("cold_cache", Takes.TRUE, "every graph was compiled in this run", whole_run.cold_cache, of_run=True),
+    Kind("no_graph_breaks", Takes.TRUE, "Dynamo cut no function in two", whole_run.no_graph_breaks, of_run=True),
+    Kind("no_recompiles", Takes.TRUE, "nothing was compiled twice", whole_run.no_recompiles, of_run=True),
 )
 
 

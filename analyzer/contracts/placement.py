@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from analyzer.contracts.because import Because
 from analyzer.contracts.records import Clause, Judgement, Outcome
 from analyzer.contracts.scope import Scope, told
 from analyzer.facts import Fate, GraphFacts, NodeFact, Storage
@@ -20,7 +21,9 @@ def per_node(judge: Callable[[GraphFacts, NodeFact], Verdict]) -> Callable[[Clau
         yield from scope.unknown(clause.items)
         for selector in clause.items:
             for facts, node in scope.nodes(selector):
-                yield told(facts, node, *judge(facts, node))
+                outcome, found = judge(facts, node)
+                because = scope.why(facts).lowered(node) if outcome == Outcome.BROKEN else ""
+                yield told(facts, node, outcome, found + because)
 
     return judged
 
@@ -29,14 +32,14 @@ def realized(_: GraphFacts, node: NodeFact) -> Verdict:
     """A buffer of its own holds its value."""
     if node.fate == Fate.UNKNOWN:
         return _unknown(node)
-    return _kept(node.fate == Fate.REALIZED, f"{node.name} is {_fate(node)}")
+    return _kept(node.fate == Fate.REALIZED, f"{node.name} is {fate_of(node)}")
 
 
 def never_realized(_: GraphFacts, node: NodeFact) -> Verdict:
     """No buffer of its own holds its value."""
     if node.fate == Fate.UNKNOWN:
         return _unknown(node)
-    return _kept(node.fate != Fate.REALIZED, f"{node.name} is {_fate(node)}")
+    return _kept(node.fate != Fate.REALIZED, f"{node.name} is {fate_of(node)}")
 
 
 def never_stored(facts: GraphFacts, node: NodeFact) -> Verdict:
@@ -63,10 +66,11 @@ def attributed(_: GraphFacts, node: NodeFact) -> Verdict:
     """Its fate is known."""
     if node.fate == Fate.UNKNOWN:
         return Outcome.BROKEN, _unknown(node)[1]
-    return Outcome.KEPT, f"{node.name} is {_fate(node)}"
+    return Outcome.KEPT, f"{node.name} is {fate_of(node)}"
 
 
-def _fate(node: NodeFact) -> str:
+def fate_of(node: NodeFact) -> str:
+    """Its fate with the buffers: `realized as buf0`, `inlined into buf0, buf1`."""
     if node.fate == Fate.REALIZED:
         return f"realized as {node.buffer}"
     return f"inlined into {', '.join(node.inlined_into)}" if node.fate == Fate.INLINED else str(node.fate)
@@ -113,12 +117,12 @@ def fused(clause: Clause, scope: Scope) -> Iterator[Judgement]:
     found = [(facts, [scope.selected(item, facts) for item in clause.items]) for facts in scope.graphs]
     whole = [(facts, items) for facts, items in found if all(items)]
     for facts, items in whole:
-        yield _judge_fused(facts, [node for nodes in items for node in nodes])
+        yield _judge_fused(facts, [node for nodes in items for node in nodes], scope.why(facts))
     if not whole and not any(True for _ in scope.unknown(clause.items)):
         yield Judgement(Outcome.UNDECIDED, "no graph has all of these items", place=clause.location)
 
 
-def _judge_fused(facts: GraphFacts, nodes: Sequence[NodeFact]) -> Judgement:
+def _judge_fused(facts: GraphFacts, nodes: Sequence[NodeFact], because: Because) -> Judgement:
     """Views and what was folded are computed nowhere, and so in no group."""
     items = [placed(facts, node) for node in dict.fromkeys(nodes) if node.fate not in _NO_COMPUTATION]
     if not items:
@@ -130,7 +134,8 @@ def _judge_fused(facts: GraphFacts, nodes: Sequence[NodeFact]) -> Judgement:
     outsider = next((item for item in certain[1:] if not set(item.groups) & set(certain[0].groups)), None)
     if outsider is not None or common == set():
         other = outsider or certain[-1]
-        return told(facts, other.node, Outcome.BROKEN, f"{_where(certain[0])}, {_where(other)}")
+        why = because.apart(certain[0].groups[0], other.groups[0]) if certain[0].groups and other.groups else ""
+        return told(facts, other.node, Outcome.BROKEN, f"{_where(certain[0])}, {_where(other)}{why}")
     doubt = next((item for item in items if item.unknown is not None), None)
     if doubt is not None:
         return told(facts, doubt.node, Outcome.UNDECIDED, doubt.unknown or "")

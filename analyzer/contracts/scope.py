@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from analyzer.artifacts.trace_log import TraceLog
+from analyzer.contracts.because import Because
 from analyzer.contracts.records import Judgement, Outcome, Selector
 from analyzer.contracts.selectors import Nodes, candidates, near_names
 from analyzer.facts import GraphFacts, NodeFact
@@ -14,17 +14,18 @@ from analyzer.model import ArtifactState, Location, Run
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """A run, its structured trace logs, and the graphs whose names fit the contract's pattern."""
+    """A run, and the facts about those of its graphs whose names fit the contract's pattern."""
 
     run: Run
     graphs: tuple[GraphFacts, ...]
-    traces: tuple[TraceLog, ...]
     lookup: Mapping[int, Nodes]
+    because: Mapping[int, Because]
 
     @classmethod
-    def of(cls, run: Run, graphs: Sequence[GraphFacts], traces: Sequence[TraceLog]) -> Scope:
+    def of(cls, run: Run, graphs: Sequence[GraphFacts]) -> Scope:
         """All graphs of a run."""
-        return cls(run, tuple(graphs), tuple(traces), {id(facts): Nodes(facts) for facts in graphs})
+        lookup = {id(facts): Nodes(facts) for facts in graphs}
+        return cls(run, tuple(graphs), lookup, {id(facts): Because(facts) for facts in graphs})
 
     def narrowed(self, graphs: Sequence[GraphFacts]) -> Scope:
         """Some of the graphs."""
@@ -37,6 +38,10 @@ class Scope:
     def nodes(self, selector: Selector) -> Iterator[tuple[GraphFacts, NodeFact]]:
         """The nodes that a selector means, with their graph."""
         return ((facts, node) for facts in self.graphs for node in self.selected(selector, facts))
+
+    def why(self, facts: GraphFacts) -> Because:
+        """Who knows the reasons of one of the graphs."""
+        return self.because[id(facts)]
 
     def unknown(self, selectors: Sequence[Selector]) -> Iterator[Judgement]:
         """Every selector that means nothing in any of the graphs, at its place in the contract file."""

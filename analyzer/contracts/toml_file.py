@@ -59,9 +59,9 @@ def _contract(entry: object, number: int, places: Places) -> Contract:
         raise places.error(start, "expected a table: [[contract]]", _EXAMPLE)
     reader = Reader(places, number)
     name = reader.text(entry, "name")
+    clauses = tuple(reader.clause(key, value) for key, value in entry.items() if key not in NAMES)
     if not name:
         raise places.error(start, 'expected a name in this contract: name = "..."', _EXAMPLE)
-    clauses = tuple(reader.clause(key, value) for key, value in entry.items() if key not in NAMES)
     if not clauses:
         raise places.error(start, f"expected a promise in the contract {name!r}", _EXAMPLE)
     return Contract(name, start, clauses, reader.text(entry, "graph") or "*")

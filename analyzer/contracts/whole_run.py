@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from analyzer.artifacts.trace_log import TraceCompile
 from analyzer.contracts.records import Clause, Judgement, Outcome
 from analyzer.contracts.scope import Scope
 from analyzer.model import CacheState, Location
@@ -26,7 +27,7 @@ def cold_cache(_: Clause, scope: Scope) -> Iterator[Judgement]:
 
 def no_graph_breaks(_: Clause, scope: Scope) -> Iterator[Judgement]:
     """Dynamo cut no function in two."""
-    breaks = [text for log in scope.traces for compile_ in log.compiles for text in compile_.graph_breaks]
+    breaks = [text for log in scope.run.traces for compile_ in log.compiles for text in compile_.graph_breaks]
     for text in breaks:
         yield Judgement(Outcome.BROKEN, break_reason(text), place=break_place(text))
     if not breaks:
@@ -35,15 +36,20 @@ def no_graph_breaks(_: Clause, scope: Scope) -> Iterator[Judgement]:
 
 def no_recompiles(_: Clause, scope: Scope) -> Iterator[Judgement]:
     """No function was compiled a second time because its guards failed."""
-    again = [compile_ for log in scope.traces for compile_ in log.compiles if compile_.recompile_reasons]
+    again = [compile_ for log in scope.run.traces for compile_ in log.compiles if compile_.recompile_reasons]
     for compile_ in again:
-        yield Judgement(Outcome.BROKEN, f"compile {compile_.key}: {'; '.join(compile_.recompile_reasons)}")
+        yield Judgement(Outcome.BROKEN, f"compile {compile_.key}: {recompile_reason(compile_)}")
     if not again:
         yield _none_found(scope, "no recompile in the trace log")
 
 
 def _none_found(scope: Scope, good: str) -> Judgement:
-    return Judgement(Outcome.KEPT, good) if scope.traces else Judgement(Outcome.UNDECIDED, NO_LOG)
+    return Judgement(Outcome.KEPT, good) if scope.run.traces else Judgement(Outcome.UNDECIDED, NO_LOG)
+
+
+def recompile_reason(compile_: TraceCompile) -> str:
+    """Which guards failed, without the source and stack that torch sets beside each."""
+    return "; ".join(reason.partition("\n")[0].partition("  #")[0].strip() for reason in compile_.recompile_reasons)
 
 
 def break_place(text: str) -> Location | None:

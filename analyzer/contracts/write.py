@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from analyzer.analyze import analyze
-from analyzer.artifacts.trace_log import TraceLog
 from analyzer.contracts.evaluate import check
 from analyzer.contracts.placement import placed
 from analyzer.contracts.records import Contract, Outcome
@@ -24,20 +23,20 @@ _HEAD = """\
 """
 
 
-def contracts_of_run(run: Run, facts: Sequence[GraphFacts] | None = None, traces: Sequence[TraceLog] = ()) -> str:
+def contracts_of_run(run: Run, facts: Sequence[GraphFacts] | None = None) -> str:
     """A contract file that this run keeps. UsageError when the run has nothing that could be promised."""
     graphs = list(facts if facts is not None else (analyze(graph) for graph in run.graphs))
     drafts = [*_run_drafts(), *(draft for one in graphs for draft in _graph_drafts(one))]
-    kept = [draft for draft in drafts if _holds(draft, run, graphs, traces)]
+    kept = [draft for draft in drafts if _holds(draft, run, graphs)]
     if not any("\ngraph = " in draft for draft in kept):
         raise UsageError(f"{run.path}: nothing can be promised of this run", "`inductor-audit doctor RUN` says why")
     return "\n".join([_HEAD.format(path=_comment(run.path)), *kept])
 
 
-def _holds(draft: str, run: Run, graphs: Sequence[GraphFacts], traces: Sequence[TraceLog]) -> bool:
+def _holds(draft: str, run: Run, graphs: Sequence[GraphFacts]) -> bool:
     """Only what the check itself finds kept is written, so that the file never starts out broken."""
     contracts: tuple[Contract, ...] = parse(draft, "draft")
-    return check(contracts, run, graphs, traces).outcome == Outcome.KEPT
+    return check(contracts, run, graphs).outcome == Outcome.KEPT
 
 
 def _run_drafts() -> Iterator[str]:

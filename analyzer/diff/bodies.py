@@ -1,7 +1,7 @@
 """Loop bodies in a form in which only the computation counts (torch/_inductor/loop_body.py writes them).
 
 A value is the expression that makes it, so the names of intermediates and the order of independent statements vanish;
-loop variables count by position, and buffers are what the caller says they are.
+loops count by position, those that continue each other as one, and buffers are what the caller says they are.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 
+from analyzer.diff.loops import merged_loops
 from analyzer.diff.symbols import renamed
 from analyzer.model import Block, LoopBody, Statement
 
@@ -32,11 +33,15 @@ _MOST, _DEEPEST = 20_000, 50
 """Statements, and subblocks inside each other, that are still compared by what they compute."""
 
 
-def canonical_body(body: LoopBody, naming: Naming, symbols: Mapping[str, str]) -> Hashable:
-    """Equal for bodies that compute the same: their ranges, and their effects in any order."""
-    loops = _Loops(body, naming, symbols)
-    ranges = tuple(renamed(str(size), symbols) for _, size in body.ranges)
-    effects = Counter(effect for block in body.blocks[:1] for effect in loops.effects(block))
+def canonical_body(body: LoopBody, naming: Naming, symbols: Mapping[str, str], places: bool = True) -> Hashable:
+    """Equal for bodies that compute the same: their ranges, and their effects in any order.
+
+    `places`: whether it counts over which ranges, and at which indices values are loaded and stored.
+    """
+    least = merged_loops(body)
+    loops = _Loops(least, naming, symbols, places)
+    ranges = tuple(renamed(str(size), symbols) for _, size in least.ranges) if places else ()
+    effects = Counter(effect for block in least.blocks[:1] for effect in loops.effects(block))
     return ranges, frozenset(effects.items())
 
 
@@ -45,6 +50,7 @@ class _Loops:
     body: LoopBody
     naming: Naming
     symbols: Mapping[str, str]
+    places: bool = True
     indirect: dict[str, str] = field(default_factory=dict)
     open: list[str] = field(default_factory=list)
 
@@ -106,15 +112,26 @@ class _Loops:
         return value
 
     def _index(self, name: str) -> str:
+        if not self.places:
+            return ""
         text = self.indices.get(name, name)
         text = _VARIABLE.sub(lambda match: self.positions.get(match[0], match[0]), text)
         text = _INDIRECT.sub(lambda match: f"[{self.indirect.get(match[0], match[0])}]", renamed(text, self.symbols))
         return " + ".join(sorted(text.split(" + "))) if "(" not in text else text
 
 
+_PLUMBING = frozenset({"get_index", "return", "load", "store", "store_reduction", "getitem"})
+
+
+def operations(body: LoopBody) -> Counter[str]:
+    """What a body computes, by name and without order; a reduction by what it reduces with."""
+    found = (s.args[2] if s.op == "reduction" and len(s.args) > 2 else s.op for s in body.statements())
+    return Counter(op for op in found if op not in _PLUMBING)
+
+
 def readable_body(body: LoopBody, naming: Naming) -> tuple[str, ...]:
-    """The statements as lines to read side by side: indices written out, intermediates numbered anew."""
-    return tuple(_lines(body, naming))
+    """The statements as lines to read side by side: indices written out, loops and intermediates numbered anew."""
+    return tuple(_lines(merged_loops(body), naming))
 
 
 def _lines(body: LoopBody, naming: Naming) -> Iterator[str]:

@@ -66,7 +66,8 @@ def diff_graphs(
     matching = match_graphs(old, new, nodes, buffers)
     unknown = tuple(_unknown(old, new))
     fx = tuple(fx_changes(matching))
-    later = _later_changes(matching, fx) if old.graph.overwritten == new.graph.overwritten else ()
+    comparable = old.graph.overwritten == new.graph.overwritten and bool(old.buffers) == bool(new.buffers)
+    later = _later_changes(matching, fx) if comparable else ()
     cost = tuple(cost_changes(old, new)) if not unknown else ()
     return GraphDiff(old.graph.label, new.graph.label, (*fx, *later, *cost), old.summary, new.summary, unknown)
 

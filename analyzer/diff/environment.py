@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from analyzer.compare.effective import (
     ENVIRONMENT,
+    INDUCTOR,
     ConfigDifference,
     EffectiveConfig,
     config_differences,
@@ -16,27 +17,36 @@ from analyzer.compare.effective import (
 from analyzer.compare.pairing import inputs_of
 from analyzer.diff.records import ConfigChange, EnvironmentChange
 from analyzer.facts import GraphFacts
-from analyzer.model import CacheState, CompiledGraph, Location, Run
+from analyzer.model import CacheState, CompiledGraph, Run
 
 Pairs = Sequence[tuple[GraphFacts, GraphFacts]]
 
 
 def config_changes(pairs: Pairs) -> Iterator[ConfigChange]:
-    """Settings with different effective values, once each with the graphs that they concern."""
-    found: defaultdict[ConfigDifference, list[tuple[str, EffectiveConfig, EffectiveConfig]]] = defaultdict(list)
+    """Settings with different effective values, Inductor's first, once each with the graphs that they concern."""
+    found: defaultdict[ConfigDifference, list[tuple[GraphFacts, GraphFacts]]] = defaultdict(list)
     for old, new in pairs:
-        configs = effective_config(old.graph), effective_config(new.graph)
-        for difference in config_differences(*configs):
-            found[difference].append((old.graph.label, *configs))
-    for difference, concerned in sorted(found.items(), key=lambda item: (item[0].key, str(item[0]))):
-        key, (_, one, other) = difference.key, concerned[0]
-        graphs = tuple(name for name, *_ in concerned) if len(concerned) < len(pairs) else ()
-        yield ConfigChange(key, difference.base, difference.ablated, _place(one, key), _place(other, key), graphs)
+        for difference in _settings(old.graph, new.graph):
+            found[difference].append((old, new))
+    for difference, concerned in sorted(found.items(), key=lambda item: (*_rank(item[0].key), str(item[0]))):
+        some = concerned if len(concerned) < len(pairs) else []
+        labels = tuple(old.graph.label for old, _ in some), tuple(new.graph.label for _, new in some)
+        key, (one, other) = difference.key, (effective_config(facts.graph) for facts in concerned[0])
+        places = one.places.get(key), other.places.get(key)
+        yield ConfigChange(key, difference.base, difference.ablated, *places, *labels)
 
 
-def _place(config: EffectiveConfig, key: str) -> Location | None:
-    line = config.lines.get(key)
-    return Location(config.file, line) if config.file and line is not None else None
+def _rank(key: str) -> tuple[bool, str]:
+    return not key.startswith(INDUCTOR), key
+
+
+def _settings(old: CompiledGraph, new: CompiledGraph) -> Iterator[ConfigDifference]:
+    """What differs; not that another torch has other settings, where both sides list all that they have."""
+    one, other = effective_config(old), effective_config(new)
+    another_torch = one.lists_everything and other.lists_everything and one.torch_version != other.torch_version
+    for difference in config_differences(one, other):
+        if not another_torch or None not in (difference.base, difference.ablated):
+            yield difference
 
 
 def environment_changes(old: Run, new: Run, pairs: Pairs) -> Iterator[EnvironmentChange]:
@@ -115,12 +125,20 @@ def _tensor_text(tensor: tuple[str | None, tuple[int | str, ...] | None]) -> str
 
 
 def _source_change(old: CompiledGraph, new: CompiledGraph) -> Iterator[EnvironmentChange]:
-    """A source line of each run that the other has not. A pass may lose lines, but invents none."""
+    """Source lines of each run that the other has not. A pass may lose lines, but invents none.
+
+    Where most lines are common, somebody edited the program, and that is what the diff is about.
+    """
     one, other = _sources(old), _sources(new)
     first, second = sorted(one - other), sorted(other - one)
     if first and second:
-        warning = "the graphs come from different source lines: another program"
-        yield EnvironmentChange("source", first[0], second[0], warning)
+        edited = 2 * len(one & other) >= min(len(one), len(other))
+        warning = None if edited else "the graphs come from different source lines: another program"
+        yield EnvironmentChange("source", _shown(first), _shown(second), warning)
+
+
+def _shown(lines: Sequence[str]) -> str:
+    return lines[0] if len(lines) == 1 else f"{lines[0]} (and {len(lines) - 1} more)"
 
 
 def _sources(graph: CompiledGraph) -> frozenset[str]:

@@ -10,6 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from functools import cached_property
 
 from analyzer.diff.symbols import renamed, symbol_names
@@ -18,6 +19,13 @@ from analyzer.model import FxNode, Size
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _ASSERTED = re.compile(r"\bon node '\w+'")
 """The name of a node in the message of an assertion."""
+_COMMUTATIVE = frozenset(
+    {f"aten.{name}.Tensor" for name in ("add", "mul", "eq", "ne", "bitwise_and", "bitwise_or", "bitwise_xor")}
+    | {f"aten.{name}.default" for name in ("maximum", "minimum", "logical_and", "logical_or", "logical_xor")}
+)
+"""Operators whose two operands may be swapped, as decompositions and passes of some versions do."""
+_MOST_ALIGNED = 2_000
+"""Nodes without a partner that are still aligned; the time grows with their product."""
 Label = Callable[[FxNode], Hashable]
 Key = Callable[["FxShape", FxNode], Hashable]
 
@@ -40,12 +48,17 @@ class FxShape:
         """Names of symbolic sizes by rank."""
         return symbol_names(self.nodes)
 
+    def operands(self, node: FxNode) -> Sequence[tuple[int, str]]:
+        """The nodes that a node reads, each with its place; all at the first one where they may be swapped."""
+        swappable = node.target in _COMMUTATIVE and not node.kwargs
+        return [(0 if swappable else position, name) for position, name in enumerate(node.inputs)]
+
     @cached_property
     def users(self) -> Mapping[str, list[tuple[FxNode, int]]]:
         """For each node who uses it, and as which argument."""
         found: defaultdict[str, list[tuple[FxNode, int]]] = defaultdict(list)
         for node in self.nodes:
-            for position, name in enumerate(node.inputs):
+            for position, name in self.operands(node):
                 found[name].append((node, position))
         return found
 
@@ -83,7 +96,8 @@ class FxShape:
         """A hash of each node's whole cone of inputs."""
         found: dict[str, int] = {}
         for node in self.nodes:
-            found[node.name] = hash((self.label(node), tuple(found.get(name, 0) for name in node.inputs)))
+            inputs = [(place, found.get(name, 0)) for place, name in self.operands(node)]
+            found[node.name] = hash((self.label(node), tuple(sorted(inputs))))
         return found
 
     @cached_property
@@ -142,6 +156,8 @@ def match_fx(
         _match_equal(matching, key)
     _spread(matching, _same_label)
     _match_equal(matching, _context)
+    _spread(matching, _same_label)
+    _align(matching)
     _spread(matching, _same_label)
     for key in (_named_label, _named_operator):
         _match_equal(matching, key)
@@ -238,6 +254,24 @@ def _neighbours(
             yield user, same[0]
 
 
+def _align(matching: FxMatching) -> None:
+    """Alike nodes in a common order, where an edit shifted the numbers in their names.
+
+    Not where all names that are left are common: then they tell more. The aligner prefers one of its sides; which one
+    must not depend on the direction of the comparison, for a diff mirrors.
+    """
+    old, new = ([node for node in nodes if node.op == "call_function"] for nodes in matching.left())
+    if max(len(old), len(new)) > _MOST_ALIGNED or not {node.name for node in old} ^ {node.name for node in new}:
+        return
+    labels = [matching.old.label(node) for node in old], [matching.new.label(node) for node in new]
+    swapped = repr(old) > repr(new)
+    aligner = SequenceMatcher(None, *(labels[::-1] if swapped else labels), autojunk=False)
+    for first, second, size in aligner.get_matching_blocks():
+        one, other = (second, first) if swapped else (first, second)
+        for at in range(size):
+            matching.add(old[one + at].name, new[other + at].name)
+
+
 def _match_replaced(matching: FxMatching) -> None:
     """One operator in the place of another: equal inputs or one same input, and equal users."""
     old, new = matching.left()
@@ -252,8 +286,8 @@ def _match_replaced(matching: FxMatching) -> None:
 
 def _place(node: FxNode, shape: FxShape, known: Callable[[str], str | None]) -> Hashable:
     """Where a node stands: its inputs and users in the new graph's names; unique to it when one is not matched."""
-    inputs = [known(name) for name in node.inputs]
+    inputs = sorted((place, known(name) or "") for place, name in shape.operands(node))
     users = sorted((known(user.name) or "", at) for user, at in shape.users.get(node.name, ()))
-    if None in inputs or not users or any(not name for name, _ in users):
+    if not all(name for _, name in inputs) or not users or not all(name for name, _ in users):
         return object()
     return tuple(inputs), tuple(users)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from functools import reduce
 
 from analyzer.model import KernelDef
 
@@ -22,6 +23,17 @@ _PLUMBING = re.compile(r"\binductor_cpu_(?:integer_div_error|throw_if_integer_di
 """How newer versions report a division by zero; it is in every kernel and computes nothing."""
 _THREADS = re.compile(r" num_threads\(\d+\)")
 """As many as the machine has, unless the setting cpp.threads says otherwise."""
+_HINT = "#pragma GCC ivdep"
+"""A promise to the C++ compiler about the next loop; newer versions give it to more loops."""
+_SPELLINGS: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"\b(\w+)\.template cast<([^<>]+)>\(\)"), r"inductor_vec_mask_cast<\2>(\1)"),
+    (re.compile(r"static_cast<std::make_unsigned_t<\w+>>\((\w+)\)"), r"\1"),
+    (re.compile(r"#pragma unroll\b"), "#pragma GCC unroll"),
+    (re.compile(r"\btl\.range\("), "range("),
+    (re.compile(r"\btl\.full\(\[[\w, ]*\], True, tl\.int1\)(?:\[[^\]]*\])?"), "True"),
+    (re.compile(r"\btriton_helpers\.(maximum|minimum)\(([^()]*)\)"), r"tl.\1(\2, tl.PropagateNan.ALL)"),
+)
+"""What versions write otherwise for the same computation: as the older one wrote it, as the newer one does."""
 _POINTER = re.compile(r"\b(?:in|out|in_out)_ptr\d+\b")
 
 _DEEPEST = 200
@@ -30,10 +42,12 @@ _DEEPEST = 200
 Line = tuple[int, str]
 
 
-def canonical_kernel(kernel: KernelDef, bound: Mapping[str, str]) -> Hashable:
-    """Equal for kernels that do the same with the same memory; `bound` names what each parameter points to."""
-    cpp = kernel.backend == "cpp" or 'extern "C"' in kernel.source
-    lines = list(_cpp_lines(kernel.source) if cpp else _python_lines(kernel.source))
+def canonical_kernel(kernel: KernelDef, bound: Mapping[str, str], hints: bool = True) -> Hashable:
+    """Equal for kernels that do the same with the same memory; `bound` names what each parameter points to.
+
+    `hints`: whether promises to the C++ compiler count, which compute nothing.
+    """
+    lines = [line for line in _lines(kernel) if hints or line[1] != _HINT]
     names = {**{param.name: param.name for param in kernel.params}, **bound}
     tree, _ = _tree(lines, 0, dict(names))
     return kernel.heuristic, tree
@@ -41,10 +55,19 @@ def canonical_kernel(kernel: KernelDef, bound: Mapping[str, str]) -> Hashable:
 
 def readable_kernel(kernel: KernelDef) -> tuple[str, ...]:
     """The statements as lines to read side by side, intermediates and pointers numbered by first use."""
-    cpp = kernel.backend == "cpp" or 'extern "C"' in kernel.source
-    lines = _cpp_lines(kernel.source) if cpp else _python_lines(kernel.source)
     names: dict[str, str] = {}
-    return tuple("  " * depth + _numbered(text, names) for depth, text in lines)
+    return tuple("  " * depth + _numbered(text, names) for depth, text in _lines(kernel))
+
+
+def hinted_loops(kernel: KernelDef) -> int:
+    """Loops whose iterations the C++ compiler may take for independent."""
+    return sum(text == _HINT for _, text in _lines(kernel))
+
+
+def _lines(kernel: KernelDef) -> Iterator[Line]:
+    cpp = kernel.backend == "cpp" or 'extern "C"' in kernel.source
+    for depth, text in _cpp_lines(kernel.source) if cpp else _python_lines(kernel.source):
+        yield depth, reduce(lambda line, spelling: spelling[0].sub(spelling[1], line), _SPELLINGS, text)
 
 
 def _numbered(text: str, names: dict[str, str]) -> str:

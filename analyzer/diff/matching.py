@@ -155,7 +155,7 @@ def _match_helpers(matching: Matching) -> None:
 
     By computation also those that hold a node's value on one side alone: an attribution may fail, a body does not.
     """
-    for signature, any_owner in ((_computation, True), (_nodes, False), (_last_node, False)):
+    for signature, any_owner in ((_computation, True), (_nodes, False), (_last_node, False), (_mutated, False)):
         before = -1
         while len(matching.buffers) != before:
             before = len(matching.buffers)
@@ -217,3 +217,10 @@ def _last_node(side: GraphSide, fact: BufferFact, naming: Naming) -> Hashable:
     if not last or is_alone(naming(last)):
         return object()
     return fact.ir_class, _tensor(side, fact), naming(last)
+
+
+def _mutated(side: GraphSide, fact: BufferFact, naming: Naming) -> Hashable:
+    """What a helper writes into, when nothing tells which nodes it is made for."""
+    leaf = side.leaves.get(fact.name)
+    targets = [naming(name) for buffer in (leaf.buffers if leaf else ()) for name in buffer.mutations]
+    return (fact.ir_class, *targets) if targets and not any(map(is_alone, targets)) else object()

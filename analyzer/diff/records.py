@@ -95,7 +95,8 @@ class Repeated:
 class ConfigChange:
     """A setting with different effective values; None: at its default, which is not known.
 
-    `graphs` are the pairs of graphs compiled with it, by their old names; empty when that is all of them.
+    `graphs` are the pairs of graphs compiled with it by their old names, `new_graphs` by their new ones; both are empty
+    when that is all of them.
     """
 
     key: str
@@ -104,10 +105,11 @@ class ConfigChange:
     old_at: Location | None = None
     new_at: Location | None = None
     graphs: tuple[str, ...] = ()
+    new_graphs: tuple[str, ...] = ()
 
     def mirrored(self) -> ConfigChange:
         """The same setting seen from the other run."""
-        return replace(self, old=self.new, new=self.old, old_at=self.new_at, new_at=self.old_at)
+        return ConfigChange(self.key, self.new, self.old, self.new_at, self.old_at, self.new_graphs, self.graphs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,10 +21,16 @@ def collapse(changes: Iterable[Change]) -> tuple[Repeated, ...]:
     return tuple(Repeated(first, tuple(others)) for first, *others in found.values())
 
 
+_SIMPLE = {"storage": True, "hints": False}
+"""Aspects of which alone, and not of what it is a property, repeats are told; whether the values count."""
+
+
 def _sketch(change: Change) -> Hashable:
     ids = frozenset((*change.old.ids, *change.new.ids))
-    sides = tuple(_side(side, ids) for side in (change.old, change.new))
-    return change.kind, change.layer, change.aspect, change.subject, sides
+    told = change.kind, change.layer, change.aspect
+    if change.aspect in _SIMPLE:
+        return told, tuple(_erased(side.text, ids) for side in (change.old, change.new) if _SIMPLE[change.aspect])
+    return told, change.subject, tuple(_side(side, ids) for side in (change.old, change.new))
 
 
 def _side(side: Side, ids: frozenset[str]) -> Hashable:

@@ -22,7 +22,7 @@ def symbol_names(nodes: Iterable[FxNode]) -> Mapping[str, str]:
 
 
 def renamed(text: str, names: Mapping[str, str]) -> str:
-    """The text with each symbol by its rank; sums in one order, since symbols sort by their names."""
+    """The text with each symbol by its rank; sums and products in one order, since symbols sort by their names."""
     if not names or "s" not in text:
         return text
     return _sorted_sum(_SYMBOL.sub(lambda match: names.get(match[0], match[0]), text))
@@ -30,6 +30,6 @@ def renamed(text: str, names: Mapping[str, str]) -> str:
 
 @lru_cache(maxsize=4096)
 def _sorted_sum(text: str) -> str:
-    if any(bracket in text for bracket in "()[],") or "+" not in text:
+    if any(bracket in text for bracket in "()[],"):
         return text
-    return " + ".join(sorted(term.strip() for term in text.split("+")))
+    return " + ".join(sorted("*".join(sorted(term.strip().split("*"))) for term in text.split("+")))

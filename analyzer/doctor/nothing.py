@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from analyzer.load.locate import ARTIFACT_NAMES, is_run
 from analyzer.model import CacheState
 
 CAPTURE = "run `inductor-audit capture SCRIPT`: it sets the variables before torch is imported and brings cold caches"
+_EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(: |$)")
 _ABOVE = 3
 """Folders above the argument whose neighbours are searched."""
 
@@ -27,7 +30,7 @@ def path_too_long(scene: Scene) -> Iterator[str]:
         yield why
     for text in _failures(scene):
         if "File name too long" in text:
-            yield f"torch could not write its files: {_last_line(text)}"
+            yield f"torch could not write its files: {_raised(text)}"
 
 
 def no_such_path(scene: Scene) -> Iterator[str]:
@@ -37,9 +40,14 @@ def no_such_path(scene: Scene) -> Iterator[str]:
         yield f"there is no {scene.path}" + (f"; there is {near[0]}" if near else "")
 
 
+def permission_denied(scene: Scene) -> Iterator[str]:
+    """Another user's run, or one that root made in a container."""
+    yield from (f"{path} may not be read by this user" for path in scene.denied)
+
+
 def unreadable(scene: Scene) -> Iterator[str]:
     """A damaged archive or a file of another kind."""
-    if isinstance(scene.error, ArtifactError) and not scene.traces:
+    if isinstance(scene.error, ArtifactError) and not scene.traces and not scene.holds_nothing:
         yield f"{scene.error.location}: {scene.error.message}"
     elif scene.failure is not None and scene.failure.errno != errno.ENAMETOOLONG:
         yield f"{scene.path}: {scene.failure.strerror or scene.failure}"
@@ -54,7 +62,7 @@ def cache_folder(scene: Scene) -> Iterator[str]:
 
 def wrong_folder(scene: Scene) -> Iterator[str]:
     """No artifact inside, but a debug folder close by."""
-    if scene.error is None or isinstance(scene.error, ArtifactError) or not scene.path.exists() or _ran_here(scene):
+    if not scene.holds_nothing or not scene.path.exists() or _ran_here(scene):
         return
     near = _debug_folders_near(scene.path)
     if near:
@@ -63,7 +71,11 @@ def wrong_folder(scene: Scene) -> Iterator[str]:
 
 def empty_place(scene: Scene) -> Iterator[str]:
     """Nothing here and nothing near."""
-    if scene.error is not None and not _ran_here(scene):
+    if scene.error is None or not scene.holds_nothing or _ran_here(scene):
+        return
+    if isinstance(scene.error, ArtifactError):
+        yield f"no Inductor artifacts here: {scene.files[0]}, the only file, is none of TorchInductor's"
+    else:
         yield scene.error.message
 
 
@@ -85,7 +97,7 @@ def untraced(scene: Scene) -> Iterator[str]:
 def compile_crashed(scene: Scene) -> Iterator[str]:
     """Torch's own words, from the trace log, else what the capture saw, else what is missing."""
     errors = [error for compile_ in scene.compiles for error in compile_.errors]
-    yield from (_last_line(error) for error in errors)
+    yield from (_raised(error) for error in errors)
     seen = scene.findings("compile-failed", "crashed", "timeout", "interrupted")
     yield from seen
     graphs = scene.run.graphs if scene.run is not None and not (errors or seen) else ()
@@ -101,7 +113,7 @@ def nothing_compiled(scene: Scene) -> Iterator[str]:
     seen = scene.findings("compiled-nothing", "not-reached")
     yield from seen
     graphs = scene.run.graphs if scene.run is not None else ()
-    if seen or graphs or not scene.traces or any(compile_.graphs for compile_ in scene.compiles):
+    if seen or graphs or not scene.traces or any(compile_.graphs or compile_.errors for compile_ in scene.compiles):
         return
     frames = [compile_ for compile_ in scene.compiles if compile_.key.frame_id is not None]
     if not frames:
@@ -142,11 +154,16 @@ def _failures(scene: Scene) -> Iterator[str]:
     yield from (graph.failure for graph in (manifest.graphs if manifest else ()) if graph.failure)
 
 
-def _last_line(text: str) -> str:
-    """The last line of a traceback that is not empty: the exception and its message."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+def _raised(text: str) -> str:
+    """The exception that a traceback ends with: a name at the start of a line, under the indented lines of calls.
+
+    Torch adds hints and the place in the user's code below it.
+    """
+    lines = [line for line in text.splitlines() if line.strip()]
+    pairs = zip(["", *lines], lines, strict=False)
+    found = [line for above, line in pairs if above[:1] == " " and _EXCEPTION.match(line)]
     named = [line for line in lines if line.partition(":")[0].endswith(("Error", "Exception"))]
-    return (named or lines or ["no message"])[-1]
+    return (found or named or lines or ["no message"])[-1].strip()
 
 
 def _debug_folders_near(path: Path) -> list[Path]:
@@ -154,18 +171,36 @@ def _debug_folders_near(path: Path) -> list[Path]:
     absolute = Path(path.absolute())
     folders = [absolute, *list(absolute.parents)[:_ABOVE]]
     found = [folder / "torch_compile_debug" for folder in folders]
-    return [folder for folder in found if folder.is_dir() and any(is_run(one.name) for one in folder.iterdir())]
+    return [folder for folder in found if _holds_runs(folder)]
+
+
+def _holds_runs(folder: Path) -> bool:
+    try:
+        return any(is_run(name) for name in os.listdir(folder))
+    except OSError:
+        return False
 
 
 NOTHING = (
     Cause("path too long", path_too_long, "use a shorter folder: set TORCH_COMPILE_DEBUG_DIR to one", rules_out=True),
     Cause("no such path", no_such_path, "check the spelling and the working folder", rules_out=True),
+    Cause(
+        "permission denied",
+        permission_denied,
+        "change its owner or mode (chown, chmod -R u+rX), or copy the run as the user who made it",
+        rules_out=True,
+    ),
     Cause("cache folder", cache_folder, f"name a debug folder instead; for one {CAPTURE}", rules_out=True),
     Cause(
         "unreadable", unreadable, "get the file again; an archive must be a whole .zip, .tar or .tar.gz", rules_out=True
     ),
     Cause("wrong folder", wrong_folder, "name that folder instead", rules_out=True),
-    Cause("no artifacts", empty_place, f"for a dump {CAPTURE}", rules_out=True),
+    Cause(
+        "no artifacts",
+        empty_place,
+        f"for a dump {CAPTURE}; `inductor-audit doctor` without RUN says what on this machine would prevent one",
+        rules_out=True,
+    ),
     Cause(
         "compile crashed",
         compile_crashed,

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 
+from analyzer.artifacts.trace_log import CacheEvent, TraceLog
 from analyzer.compare.effective import Source, effective_config
-from analyzer.contracts.whole_run import break_place, break_reason
+from analyzer.contracts.whole_run import break_place, break_reason, recompile_reason
 from analyzer.doctor.nothing import CAPTURE
 from analyzer.doctor.records import Cause, Level
 from analyzer.doctor.scene import Scene
 from analyzer.doctor.variables import is_unknown, nearest
+from analyzer.load.locate import ARTIFACT_NAMES
 from analyzer.model import Artifact, ArtifactState, CompiledGraph
 from analyzer.version import at_least
 
 OLDEST, NEWEST = (2, 5), (2, 15)
 """The torch versions that the analyzer knows."""
 
+_NUMBERED = re.compile(r"model__.*\.(\d{1,6})")
 _DUMPS = ("ir_pre_fusion.txt", "ir_post_fusion.txt")
 
 
@@ -70,6 +76,48 @@ def _was_written(artifact: Artifact) -> bool:
     return artifact.file in _DUMPS and "before the output code" in (artifact.cause or "")
 
 
+def graphs_left_out(scene: Scene) -> Iterator[str]:
+    """A log has the code of graphs without folders, while others have one.
+
+    A retry after a failure leaves the folder of its last attempt alone.
+    """
+    folders = [graph for graph in _graphs(scene) if _number(graph) is not None]
+    found = {graph.trace.aot_id for graph in folders if graph.trace is not None}
+    if _one_was_asked_for(scene) or not folders or any(graph.trace is None for graph in folders):
+        return
+    for compile_ in scene.compiles:
+        for graph in compile_.graphs if compile_.cache is not CacheEvent.HIT else ():
+            if graph.output_code is not None and graph.aot_id not in found:
+                name = graph.aot_id or graph.index
+                yield f"the log has graph {name} of compile {graph.key}, which has no folder here"
+
+
+def numbers_missing(scene: Scene) -> Iterator[str]:
+    """Where no log tells: every compile of a process makes a folder with the next number, and so do its forks."""
+    graphs = () if scene.traces or _one_was_asked_for(scene) else _graphs(scene)
+    for process, mine in groupby(graphs, key=lambda graph: graph.process):
+        numbers = {number for graph in mine if (number := _number(graph)) is not None}
+        gone = set(range(max(numbers, default=0))) - numbers
+        if gone:
+            of = f" of {process}" if process else ""
+            yield f"folders{of} end in {_dotted(numbers)}: {_dotted(gone)} {'is' if len(gone) == 1 else 'are'} not here"
+
+
+def _one_was_asked_for(scene: Scene) -> bool:
+    """Whether the path is a graph folder, whose siblings are nobody's business."""
+    return any(len(path.parts) == 1 and path.name in ARTIFACT_NAMES for path in scene.files)
+
+
+def _dotted(numbers: Iterable[int]) -> str:
+    return ", ".join(f".{number}" for number in sorted(numbers))
+
+
+def _number(graph: CompiledGraph) -> int | None:
+    """The count at the end of a folder's name (torch/_inductor/debug.py: `DebugContext.create_debug_dir`)."""
+    match = _NUMBERED.fullmatch(graph.name) if graph.pre is not None or graph.code is not None else None
+    return int(match[1]) if match else None
+
+
 def overwritten(scene: Scene) -> Iterator[str]:
     """Inductor writes the dumps of branches and loop bodies over those of the graph around them."""
     for graph in _graphs(scene):
@@ -109,10 +157,36 @@ def provenance_off(scene: Scene) -> Iterator[str]:
             yield f"{graph.name}: no provenance record, so ops are matched with kernels by structure alone"
 
 
+def compiled_elsewhere(scene: Scene) -> Iterator[str]:
+    """Dynamo ran in one process, Inductor in another (torch/_inductor/compile_fx_subproc.py)."""
+    traced = [log for log in scene.traces if not log.graphs and _frames(log)]
+    for log in scene.traces if traced else ():
+        if log.graphs and not _frames(log):
+            traced_by = f"process {log.pid} compiled what process {traced[-1].pid} traced"
+            yield f"{traced_by}: what the program replaces in torch is not replaced there"
+
+
+def _frames(log: TraceLog) -> bool:
+    return any(compile_.key.frame_id is not None for compile_ in log.compiles)
+
+
+def no_backward(scene: Scene) -> Iterator[str]:
+    """A forward graph keeps values for a backward graph, which is compiled at the call of backward()."""
+    kinds = Counter((graph.process, graph.kind) for graph in _graphs(scene) if not _one_was_asked_for(scene))
+    for (process, kind), number in kinds.items():
+        lacking = number - kinds[process, "backward"]
+        if kind == "forward" and lacking > 0:
+            yield (
+                f"{lacking} of {number} forward graph(s) has no backward graph: backward() was not called, or the "
+                f"folder is not here"
+            )
+
+
 def older_runs(scene: Scene) -> Iterator[str]:
     """Only the newest launch is read."""
-    if scene.older:
-        yield f"{len(scene.older)} older run(s) lie beside the one that was read: {', '.join(scene.older[-3:])}"
+    older = scene.run.older if scene.run is not None else ()
+    if older:
+        yield f"{len(older)} older run(s) lie beside the one that was read: {', '.join(older[-3:])}"
 
 
 def graph_breaks(scene: Scene) -> Iterator[str]:
@@ -124,16 +198,26 @@ def graph_breaks(scene: Scene) -> Iterator[str]:
             yield f"{where}{break_reason(text)}"
 
 
+def ran_uncompiled(scene: Scene) -> Iterator[str]:
+    """Dynamo gave a frame up, such as at its recompile limit, and says so in its metrics alone."""
+    for compile_ in scene.compiles:
+        reasons = [metrics.get("fail_reason") for metrics in compile_.metrics]
+        given_up = next((reason for reason in reasons if isinstance(reason, str) and reason.strip()), None)
+        if given_up is not None and not compile_.graphs and not compile_.errors:
+            yield f"compile {compile_.key}: {given_up.strip().splitlines()[0]}"
+
+
 def recompiles(scene: Scene) -> Iterator[str]:
     """A function was compiled again because its guards failed, so it has several graphs."""
     for compile_ in scene.compiles:
         if compile_.recompile_reasons:
-            yield f"compile {compile_.key}: {'; '.join(compile_.recompile_reasons)}"
+            yield f"compile {compile_.key}: {recompile_reason(compile_)}"
 
 
 WRONG = (
     Cause("damaged files", damaged_files, "copy the debug folder again, or capture anew: these files are not whole"),
     Cause("files left out", files_left_out, "copy the whole graph folder, not single files of it"),
+    Cause("graphs left out", graphs_left_out, "copy the whole torchinductor folder, with every graph folder in it"),
     Cause(
         "options ignored", options_ignored, "remove the assignment in the program, or set the option where it is made"
     ),
@@ -150,6 +234,30 @@ WRONG = (
     Cause("provenance off", provenance_off, f"{CAPTURE}; by hand, INDUCTOR_PROVENANCE=1", Level.NOTE),
     Cause(
         "old run beside a new one", older_runs, "name the run_* folder that you mean, or delete the others", Level.NOTE
+    ),
+    Cause(
+        "numbers missing",
+        numbers_missing,
+        "copy the whole torchinductor folder, unless the process was forked from one that had compiled them",
+        Level.NOTE,
+    ),
+    Cause(
+        "compiled in another process",
+        compiled_elsewhere,
+        "unset TORCHINDUCTOR_FX_COMPILE_MODE, so that the program's own process compiles",
+        Level.NOTE,
+    ),
+    Cause(
+        "no backward graph",
+        no_backward,
+        "call backward() on the result, or the model under torch.no_grad() where gradients are not wanted",
+        Level.NOTE,
+    ),
+    Cause(
+        "ran uncompiled",
+        ran_uncompiled,
+        "mend what is told, or raise torch._dynamo.config.recompile_limit when it is that limit",
+        Level.NOTE,
     ),
     Cause("graph breaks", graph_breaks, "mend the first one, or pass fullgraph=True to see it as an error", Level.NOTE),
     Cause("recompiles", recompiles, "call with the same shapes and types, or pass dynamic=True", Level.NOTE),

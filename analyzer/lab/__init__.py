@@ -8,6 +8,7 @@ from __future__ import annotations
 from analyzer.lab.experiment import LabRequest, experiment
 from analyzer.lab.plan import paper_rows
 from analyzer.lab.records import ArmSpec, LabResult, Role, Script, ScriptResult, Status, Watcher
+from analyzer.lab.run import Target
 from analyzer.lab.scripts import parse_scripts
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "Script",
     "ScriptResult",
     "Status",
+    "Target",
     "Watcher",
     "experiment",
     "paper_rows",

@@ -25,10 +25,11 @@ def conclude(
     if samples is None:
         return ScriptResult(script, tuple(rows))
     controls = _controls(rows, samples)
-    bands = {row.spec.name: _band(row, controls) for row in rows}
+    first = next(row for row in rows if row.spec.role is Role.CONTROL)
+    beside = {row.spec.name: _beside(row, controls, first) for row in rows}
+    bands = {name: _band(some) for name, some in beside.items()}
     timed = tuple(_timed(row, samples, bands[row.spec.name]) for row in rows)
-    control = next(row for row in rows if row.spec.role is Role.CONTROL)
-    band, names = bands[control.spec.name], tuple(row.spec.name for row, _ in _beside(control, controls))
+    band, names = bands[first.spec.name], tuple(row.spec.name for row, _ in beside[first.spec.name])
     return ScriptResult(script, timed, band, names, _effects(factors, timed, samples, band))
 
 
@@ -36,14 +37,21 @@ Controls = list[tuple[ArmResult, Ratio]]
 
 
 def _controls(rows: Sequence[ArmResult], samples: Samples) -> Controls:
-    """The A/A control, and every other arm that has exactly its baseline's code: their ratios are noise."""
+    """The A/A controls, and every other arm that has exactly its baseline's code: their ratios are noise.
+
+    A control with other code is one all the same: what autotuning happens to pick is part of the noise.
+    """
     controls = []
     for row in rows:
         arm, base = samples.get(row.spec.name), samples.get(row.spec.against or "")
-        may_be = row.verdict in (None, Verdict.INERT, Verdict.NO_OPPORTUNITY)
-        if may_be and arm and base and arm.rounds and base.rounds and _same_code(row, rows):
+        if arm and base and arm.rounds and base.rounds and _is_control(row, rows):
             controls.append((row, ratio(whole_script(arm), whole_script(base))))
     return controls
+
+
+def _is_control(row: ArmResult, rows: Sequence[ArmResult]) -> bool:
+    unchanged = row.verdict in (Verdict.INERT, Verdict.NO_OPPORTUNITY)
+    return row.spec.role is Role.CONTROL or (unchanged and _same_code(row, rows))
 
 
 def _same_code(row: ArmResult, rows: Sequence[ArmResult]) -> bool:
@@ -51,14 +59,13 @@ def _same_code(row: ArmResult, rows: Sequence[ArmResult]) -> bool:
     return base is not None and other_code(base.run.folder, row.run.folder) is None
 
 
-def _beside(row: ArmResult, controls: Controls) -> Controls:
-    """The controls that tell the noise of a row: the A/A control, and those that are judged by the same baseline."""
-    return [pair for pair in controls if pair[0].spec.role is Role.CONTROL or pair[0].spec.against == row.spec.against]
+def _beside(row: ArmResult, controls: Controls, first: ArmResult) -> Controls:
+    """The controls that tell the noise of a row: the first A/A control, and those judged by the row's baseline."""
+    return [pair for pair in controls if pair[0] is first or pair[0].spec.against == row.spec.against]
 
 
-def _band(row: ArmResult, controls: Controls) -> Interval | None:
-    ratios = [found for _, found in _beside(row, controls)]
-    return noise_band(ratios) if ratios else None
+def _band(controls: Controls) -> Interval | None:
+    return noise_band([found for _, found in controls]) if controls else None
 
 
 def _timed(row: ArmResult, samples: Samples, band: Interval | None) -> ArmResult:

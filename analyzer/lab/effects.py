@@ -11,6 +11,7 @@ from analyzer.lab.records import ArmSamples, ArmTime, Interval, Ratio, Sessions
 from analyzer.verdict import Verdict
 
 RESAMPLES = 2000
+NO_EFFECT = "no measurable effect"
 
 
 def require_scipy() -> None:
@@ -79,7 +80,7 @@ def logs(sessions: Sessions) -> Sessions:
 
 
 def noise_band(controls: Sequence[Ratio]) -> Interval:
-    """What ratios two captures of the same code have: the widest of the controls, made symmetric about 1."""
+    """What ratios two captures of the same have: the widest of the controls, made symmetric about 1."""
     width = max(abs(log(end)) for control in controls for end in (*control.ci95, control.ratio))
     return exp(-width), exp(width)
 
@@ -94,16 +95,21 @@ def arm_time(
     return ArmTime(whole, graphs, why_not is None, why_not)
 
 
+def interval_text(ratio: Ratio) -> str:
+    """`1.240 [1.210, 1.270]`."""
+    return f"{ratio.ratio:.3f} [{ratio.ci95[0]:.3f}, {ratio.ci95[1]:.3f}]"
+
+
 def _why_not_credited(whole: Ratio, verdict: Verdict | None, close: bool | None, band: Interval | None) -> str | None:
     if verdict is None:
         return "no ablation"
     if verdict is not Verdict.EFFECTIVE:
-        return f"{verdict}: the ablation did not do what its name says"
+        return f"{verdict}: only an EFFECTIVE arm shows what its ablation is worth"
     if close is False:
         return "the results differ from the baseline's"
     if band is None:
         return "the noise is not known: the A/A control was not measured"
     low, high = band
     if whole.ci95[0] <= high and low <= whole.ci95[1]:  # an interval that reaches into the noise proves nothing
-        return "no measurable effect"
+        return f"{NO_EFFECT}: {interval_text(whole)}, where noise alone gives {low:.3f} to {high:.3f}"
     return None

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from analyzer.capture import Setting
+from analyzer.capture import CaptureRequest, Setting
+from analyzer.capture.assumed_device import assumed_device
 from analyzer.capture.settings import ask_interpreter
 from analyzer.errors import UsageError
 from analyzer.lab.conclusions import Samples, conclude
@@ -25,7 +26,7 @@ from analyzer.lab.records import (
     Status,
     Watcher,
 )
-from analyzer.lab.run import STATE_FOLDER, ArmTask, capture_arm, finished
+from analyzer.lab.run import AT_HAND, STATE_FOLDER, ArmTask, Target, capture_arm, finished
 from analyzer.lab.timing import TimingTask, kept_samples, time_arms
 
 
@@ -47,6 +48,7 @@ class LabRequest:
     jobs: int = 1
     timeout: float | None = None
     settings: tuple[Setting, ...] = ()
+    target: Target = AT_HAND
 
 
 Runs = dict[str, ArmRun]
@@ -60,6 +62,7 @@ def experiment(request: LabRequest, engine: Engine, watch: Watcher) -> LabResult
     factors = tuple(dict.fromkeys(request.ablations)) if request.factorial else ()
     if factors and not request.rounds:
         raise UsageError("a factorial experiment needs times", "Ask for some rounds.")
+    _check_target(request)
     if request.rounds:
         require_scipy()
     specs = plan_arms(request.ablations, request.factorial)
@@ -71,12 +74,21 @@ def experiment(request: LabRequest, engine: Engine, watch: Watcher) -> LabResult
     return LabResult(tuple(found))
 
 
+def _check_target(request: LabRequest) -> None:
+    """Before anything runs: can there be times, and is there such a device?"""
+    target = request.target
+    if request.rounds and not target.compiles:
+        what = "--codegen-only" if target.device is None else f"--target {target.device}"
+        raise UsageError(f"nothing to time: with {what}, no kernel runs", "Leave --time and --factorial out.")
+    assumed_device(CaptureRequest((), python=request.python, target=target.device, profile=target.profile))
+
+
 def _tasks(request: LabRequest, script: Script, specs: Sequence[ArmSpec]) -> list[ArmTask]:
     torch = ask_interpreter(request.python).version
     folder = request.out if len(request.scripts) == 1 else request.out / script.label
     _claim(folder)
     where = (folder, request.cwd, request.python, request.timeout, request.settings, bool(request.rounds))
-    tasks = [ArmTask(script, spec, *where) for spec in specs]
+    tasks = [ArmTask(script, spec, *where, request.target) for spec in specs]
     return [replace(task, key=arm_key(task, torch)) for task in tasks]
 
 

@@ -13,9 +13,12 @@ from analyzer.audit import audit
 from analyzer.errors import AnalyzerError
 from analyzer.facts import Summary
 from analyzer.lab.records import ArmResult, ArmRun, ArmSpec, Role, Status
+from analyzer.lab.same_code import other_code
 from analyzer.load import load_run
 from analyzer.model import Run
 from analyzer.verdict import AuditResult, GraphAudit, Verdict, summarize
+
+IRREPRODUCIBLE = "captured alike, the two have different code, as when autotuning picks another kernel each time"
 
 
 class Judge:
@@ -39,7 +42,7 @@ class Judge:
             return ArmResult(run, Verdict.UNDECIDED, None, f"its baseline failed: {_failed(base)}", after=after)
         before = self._sum(base.folder)
         if spec.role is Role.CONTROL:
-            why = "the baseline once more, for the noise" if before == after else "differs from the baseline's graphs"
+            why = "the baseline once more, for the noise" if self._is_reproducible(spec) else IRREPRODUCIBLE
             return ArmResult(run, None, None, why, before=before, after=after)
         return self._judged(run, before, after)
 
@@ -49,8 +52,26 @@ class Judge:
         except AnalyzerError as error:
             return ArmResult(run, Verdict.UNDECIDED, None, str(error), before=before, after=after)
         verdict = summarize(one.verdict for one in audits)
+        if (other := self._by_chance(run.spec, verdict)) is not None:
+            return ArmResult(run, Verdict.UNDECIDED, None, other, audits, before, after)
         masked = next((one.masked_by for one in audits if one.masked_by), None)
         return ArmResult(run, verdict, masked, _why(audits, verdict), audits, before, after)
+
+    def _by_chance(self, spec: ArmSpec, verdict: Verdict) -> str | None:
+        """Where two captures of the baseline have different code: why the verdict is that of one of them alone."""
+        controls = (run for run in self._runs.values() if run.spec.role is Role.CONTROL)
+        control = next((run for run in controls if run.spec.against == spec.against), None)
+        name = _joined(spec.ablations)
+        if control is None or name is None or control.status is not Status.FINE or self._is_reproducible(control.spec):
+            return None
+        other = audit(self._run(control.spec.name), self._run(spec.name), name).verdict
+        if other is verdict:
+            return None
+        return f"{verdict} beside {spec.against}, {other} beside {control.spec.name}: {IRREPRODUCIBLE}."
+
+    def _is_reproducible(self, control: ArmSpec) -> bool:
+        """Whether a baseline and its control, captured alike, have the same code."""
+        return other_code(self._runs[control.against or ""].folder, self._runs[control.name].folder) is None
 
     def _audits(self, spec: ArmSpec) -> Iterator[AuditResult]:
         """One audit per ablation. Of several, each is judged against the arm that lacks it alone."""

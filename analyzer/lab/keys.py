@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from analyzer.capture.environment import INSIDE, relevant
+from analyzer.capture.profile import FOLDER
 from analyzer.lab.records import Role
 from analyzer.lab.run import ArmTask
 
@@ -21,9 +22,10 @@ def arm_key(task: ArmTask, torch: str, environment: Mapping[str, str] = os.envir
     """A digest of all that decides what an arm compiles, for a version of torch.
 
     That is the script and the modules that it imports from beside it, its arguments, the interpreter and torch, the
-    variables that matter to torch, the switches, and the hook itself.
+    variables that matter to torch, the switches, the device that is assumed, and the hook itself.
     """
-    spec = task.spec
+    spec, target = task.spec, task.target
+    profiles = sorted(FOLDER.glob("*.json")) if target.device else []
     parts = {
         "sources": {str(path): _digest(path) for path in local_sources(task.cwd / task.script.path)},
         "arguments": task.script.arguments,
@@ -33,6 +35,8 @@ def arm_key(task: ArmTask, torch: str, environment: Mapping[str, str] = os.envir
         "machine": platform.machine(),
         "environment": relevant(environment) | {"PYTHONPATH": environment.get("PYTHONPATH", "")},
         "arm": (spec.role is Role.CONTROL, spec.ablations, spec.baseline_of, task.settings),
+        "target": (target.device, target.codegen_only),
+        "profiles": [_digest(path) for path in (*profiles, *((target.profile,) if target.profile else ()))],
         "hook": [_digest(path) for path in sorted(INSIDE.rglob("*.py"))],
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

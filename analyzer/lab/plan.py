@@ -10,6 +10,8 @@ from analyzer.errors import UsageError
 from analyzer.lab.records import ArmSpec, Role
 
 CONTROL = "control"
+_BASELINE = "baseline"
+_AUTOTUNE = "max_autotune"
 _MOST_FACTORS = 4
 
 
@@ -21,8 +23,9 @@ def paper_rows() -> tuple[str, ...]:
 def plan_arms(names: Sequence[str], factorial: bool = False) -> tuple[ArmSpec, ...]:
     """All arms, each behind the one that it is judged by. UsageError for unknown names, or for too few or too many.
 
-    An ablation of a feature that is off by default is judged against a baseline that has it on. The control is the
-    first baseline once more. A factorial experiment has one arm per subset, all with the features of all on.
+    An ablation of a feature that is off by default is judged against a baseline that has it on. A control is a baseline
+    once more: the first one, for the noise, and each that autotunes, which may pick other kernels each time.
+    A factorial experiment has one arm per subset, all with the features of all on.
     """
     entries = [find(name) for name in dict.fromkeys(names)]
     if not entries:
@@ -33,7 +36,11 @@ def plan_arms(names: Sequence[str], factorial: bool = False) -> tuple[ArmSpec, .
 def _one_by_one(entries: Sequence[Ablation]) -> Iterator[ArmSpec]:
     baselines = {_baseline((entry,)).name: _baseline((entry,)) for entry in entries}
     ordered = sorted(baselines.values(), key=lambda spec: len(spec.baseline_of))
-    yield from (ordered[0], _control(ordered[0]), *ordered[1:])
+    yield from (ordered[0], _control(ordered[0]))
+    for base in ordered[1:]:
+        yield base
+        if _AUTOTUNE in base.name.split("+"):
+            yield _control(base, base.name.replace(_BASELINE, CONTROL, 1))
     for entry in entries:
         base = _baseline((entry,))
         yield ArmSpec(entry.name, Role.ABLATION, (entry.name,), base.baseline_of, base.name)
@@ -53,7 +60,7 @@ def _baseline(entries: Sequence[Ablation]) -> ArmSpec:
     """The baseline that ablations need: named after the settings that it switches on."""
     needing = [entry for entry in entries if entry.baseline]
     keys = dict.fromkeys(setting.key.rpartition(".")[2] for entry in needing for setting in entry.baseline)
-    name = "+".join(("baseline", *keys))
+    name = "+".join((_BASELINE, *keys))
     return ArmSpec(name, Role.BASELINE, baseline_of=tuple(_distinct(needing)))
 
 
@@ -66,5 +73,5 @@ def _distinct(entries: Sequence[Ablation]) -> Iterator[str]:
             yield entry.name
 
 
-def _control(baseline: ArmSpec) -> ArmSpec:
-    return ArmSpec(CONTROL, Role.CONTROL, (), baseline.baseline_of, baseline.name)
+def _control(baseline: ArmSpec, name: str = CONTROL) -> ArmSpec:
+    return ArmSpec(name, Role.CONTROL, (), baseline.baseline_of, baseline.name)

@@ -61,7 +61,9 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ArmRun:
-    """A captured arm. `compile_s` is Inductor's time for all its graphs, the C++ compiler's included.
+    """A captured arm. `compile_s` is Inductor's time for all its graphs, the compilers' of their kernels included.
+
+    It is None where kernels were written and not compiled.
 
     `kept`: an earlier call captured it. `why`: what went wrong, None for a fine one.
     """

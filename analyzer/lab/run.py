@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
@@ -17,6 +17,27 @@ STATE_FOLDER = ".lab"
 LAB_VARIABLE = "INDUCTOR_AUDIT_LAB"
 SEED = 0
 _SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What all arms are compiled for.
+
+    `device` and `profile`: as `capture --target` and `--profile` take them, None for the machine at hand.
+    `codegen_only`: kernels are written and not compiled, which is all that an audit reads.
+    """
+
+    device: str | None = None
+    profile: Path | None = None
+    codegen_only: bool = False
+
+    @property
+    def compiles(self) -> bool:
+        """Whether kernels are compiled, so that the time this takes is known."""
+        return self.device is None and not self.codegen_only
+
+
+AT_HAND = Target()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +55,7 @@ class ArmTask:
     timeout: float | None = None
     settings: tuple[Setting, ...] = ()
     keep_cache: bool = False
+    target: Target = AT_HAND
     key: str = ""
 
     @property
@@ -57,6 +79,9 @@ class ArmTask:
             timeout=self.timeout,
             cwd=self.cwd,
             env={LAB_VARIABLE: json.dumps({"seed": SEED, **wish})},
+            target=self.target.device,
+            profile=self.target.profile,
+            codegen_only=self.target.codegen_only,
             cache=self.state(".cache") if self.keep_cache else None,
             log=self.state(log),
         )
@@ -71,7 +96,17 @@ def finished(task: ArmTask) -> ArmRun | None:
 
 
 def capture_arm(task: ArmTask, progress: OnProgress | None = None) -> ArmRun:
-    """Captures an arm anew. What goes wrong is a status: nothing is raised but KeyboardInterrupt."""
+    """Captures an arm anew. What goes wrong is a status: nothing is raised but KeyboardInterrupt.
+
+    A script that fails while its kernels are only written gets another chance: some ops run in compiled code alone.
+    """
+    run = _captured(task, progress)
+    if run.status is Status.CRASHED and task.target.codegen_only and task.target.device is None:
+        return _captured(replace(task, target=replace(task.target, codegen_only=False)), progress)
+    return run
+
+
+def _captured(task: ArmTask, progress: OnProgress | None) -> ArmRun:
     _forget(task)
     wish = {"compile_log": str(task.state(".compile.json").resolve())}
     try:
@@ -119,6 +154,9 @@ def _last_line(log: Path) -> str | None:
 
 
 def _compile_s(task: ArmTask) -> float | None:
+    """None where kernels were only written: that is another time."""
+    if not task.target.compiles:
+        return None
     try:
         entries = json.loads(task.state(".compile.json").read_text(encoding="utf-8"))
         return float(sum(entry["seconds"] for entry in entries))

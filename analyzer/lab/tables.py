@@ -9,6 +9,7 @@ from typing import Any
 
 from analyzer.ablations import ABLATIONS
 from analyzer.facts import Summary
+from analyzer.lab.effects import NO_EFFECT, interval_text
 from analyzer.lab.records import ArmResult, LabResult, Role, ScriptResult
 
 _COUNTS = ("scheduler_nodes", "groups", "kernel_calls", "loop_nests", "allocated_bytes", "bytes_read", "bytes_written")
@@ -83,7 +84,7 @@ def _cells(arm: ArmResult) -> list[str]:
         verdict_text(arm),
         *("?" if count is None else str(count) for count in counts),
         "?" if moved is None else f"{moved / _MEGA:.4g}",
-        "?" if arm.run.compile_s is None else f"{arm.run.compile_s:.1f}",
+        "-" if arm.run.compile_s is None else f"{arm.run.compile_s:.1f}",
     ]
 
 
@@ -110,9 +111,9 @@ def ratio_text(arm: ArmResult) -> str:
     if arm.spec.role is Role.BASELINE:
         return "1"
     if arm.time.credited or arm.spec.role is Role.CONTROL:
-        whole = arm.time.whole
-        return f"{whole.ratio:.3f} [{whole.ci95[0]:.3f}, {whole.ci95[1]:.3f}]"
-    return f"not credited: {str(arm.time.why_not).partition(':')[0]}"
+        return interval_text(arm.time.whole)
+    short = str(arm.time.why_not).partition(":")[0]
+    return short if short == NO_EFFECT else f"not credited: {short}"
 
 
 def _label(arm: ArmResult) -> str:

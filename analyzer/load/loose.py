@@ -68,7 +68,7 @@ def _from_trace(path: str, log: TraceLog) -> Run:
             Location(path, 1), "expected the records of a graph: this trace log has none", "", _why_no_graph(log)
         )
     notes = [*cache_notes(graphs, (log,), None), NO_DUMP]
-    return Run(path, graphs, log.torch_version, cache_state(graphs, (log,), None), None, tuple(notes))
+    return Run(path, graphs, log.torch_version, cache_state(graphs, (log,), None), None, tuple(notes), (log,))
 
 
 def _why_no_graph(log: TraceLog) -> str:

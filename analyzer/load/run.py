@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from analyzer.artifacts import fx_graph
+from analyzer.artifacts import fx_check, fx_graph
 from analyzer.artifacts import manifest as manifest_file
 from analyzer.artifacts import trace_log as trace_file
 from analyzer.artifacts.manifest import Manifest
@@ -76,6 +76,8 @@ class _Loader:
             cache_state=cache_state(graphs, logs, manifest),
             manifest=manifest,
             notes=(*cache_notes(graphs, logs, manifest), *self._notes(graphs)),
+            traces=logs,
+            older=self.older,
         )
 
     def _source(self, path: PurePosixPath) -> str:
@@ -119,8 +121,17 @@ class _Loader:
         return tuple(log for log in self._all_logs if not pids or log.pid in pids)
 
     @cached_property
+    def older(self) -> tuple[str, ...]:
+        """Names of the process folders of earlier launches."""
+        chosen = {process.folder for process in self.processes}
+        return tuple(folder.name for folder in self.found.processes if folder not in chosen)
+
+    @cached_property
     def _process_names(self) -> Mapping[int | None, str | None]:
-        return process_names(self.processes)
+        """A process that compiled nothing, such as the parent of a compile worker, needs no name."""
+        folders = {None, *(process_of(folder) for folder in self.found.graphs)}
+        pids = {log.pid for log in self.logs if log.graphs}
+        return process_names([one for one in self.processes if one.folder in folders or one.pid in pids])
 
     def _is_chosen(self, folder: PurePosixPath) -> bool:
         process = process_of(folder)
@@ -133,10 +144,8 @@ class _Loader:
 
     def _notes(self, graphs: Sequence[CompiledGraph]) -> Iterator[str]:
         yield from self.tree.notes
-        chosen = {process.folder for process in self.processes}
-        older = [folder.name for folder in self.found.processes if folder not in chosen]
-        if older:
-            yield f"{len(older)} older run(s) beside this one were left out: {', '.join(older[-3:])}"
+        if self.older:
+            yield f"{len(self.older)} older run(s) beside this one were left out: {', '.join(self.older[-3:])}"
         names = list(dict.fromkeys(graph.process for graph in graphs if graph.process))
         if len(names) > 1:
             yield f"graphs of {len(names)} processes of one launch: {', '.join(names)}"
@@ -192,6 +201,8 @@ class _Loader:
             text = text_of(self.tree.data(path))
         except ArtifactError as error:
             return Artifact(slot.file, ArtifactState.MISSING, cause=error.message)
+        if slot.better in parts:
+            return replace(fx_check.check(text, self._source(path)), file=slot.file)
         try:
             parsed = slot.parse(text, self._source(path))
         except ArtifactError as error:
@@ -231,10 +242,12 @@ class _Loader:
 
 
 def _traced_program(graph: CompiledGraph) -> FxGraph | None:
-    """The graph that Dynamo traced, where nodes have no source line of their own (the pattern matcher made them)."""
+    """The graph that Dynamo traced, where it has the line of a node without one (the pattern matcher made it)."""
     record = graph.trace.pre_grad if graph.trace is not None else None
     nodes = graph.fx.nodes if graph.fx is not None else ()
-    if record is None or all(node.source for node in nodes if node.op == "call_function"):
+    lost = {node.name for node in nodes if node.op == "call_function" and not node.source}
+    traced_from = graph.provenance.post_to_pre if graph.provenance is not None else {}
+    if record is None or not (lost & traced_from.keys() if traced_from else lost):
         return None
     parsed: FxGraph = read_record(record, fx_graph.parse)
     return parsed

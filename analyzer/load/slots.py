@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from analyzer.artifacts import deviceless, fx_graph, ir_dump, output_code, provenance, runnable, sidecar
+from analyzer.artifacts import deviceless, fx_graph, ir_dump, output_code, provenance, ptx, runnable, sidecar
 from analyzer.artifacts.trace_log import POST_GRAD, CacheEvent
 from analyzer.model import CompiledGraph
 from analyzer.version import at_least
@@ -26,7 +26,8 @@ _TRACKING = "torch._inductor.config.trace.provenance_tracking_level"
 class Slot:
     """An artifact's file, its field in `CompiledGraph`, and the trace record that can stand in for it.
 
-    `expected`: its absence is worth a line in the report.
+    `expected`: its absence is worth a line in the report. `better`: the field that is asked instead where it is there;
+    then the file is only checked.
     """
 
     file: str
@@ -34,11 +35,12 @@ class Slot:
     parse: Parser
     record: tuple[str, ...] = ()
     expected: bool = True
+    better: str | None = None
 
 
 SLOTS = (
     Slot("fx_graph_transformed.py", "fx", fx_graph.parse, POST_GRAD),
-    Slot("fx_graph_readable.py", "readable", fx_graph.parse, ("before_post_grad_graph",)),
+    Slot("fx_graph_readable.py", "readable", fx_graph.parse, ("before_post_grad_graph",), better="fx"),
     Slot("ir_pre_fusion.txt", "pre", ir_dump.parse),
     Slot("ir_post_fusion.txt", "post", ir_dump.parse),
     Slot("output_code.py", "code", output_code.parse, ("inductor_output_code",)),
@@ -52,6 +54,7 @@ SLOTS = (
     ),
     Slot(sidecar.FILE_NAME, "sidecar", sidecar.parse, expected=False),
     Slot(deviceless.FILE_NAME, "deviceless", deviceless.parse, expected=False),
+    Slot(ptx.FILE_NAME, "ptx", ptx.parse, expected=False),
 )
 
 

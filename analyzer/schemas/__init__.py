@@ -1,4 +1,4 @@
-"""The JSON Schemas (draft 2020-12) of all `--json` documents; docs/json.md says what may change under one version."""
+"""The JSON Schemas (draft 2020-12) of all documents that commands print; docs/json.md says what a version promises."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from importlib.resources import files
 from typing import Any
 
-NAMES = ("report", "explain", "audit", "diff", "ablate", "ablations", "check", "doctor")
+NAMES = ("report", "explain", "audit", "diff", "ablate", "ablations", "check", "doctor", "export")
 """The commands that print a document."""
 
 

@@ -13,16 +13,42 @@ from analyzer.analyze import analyze
 from analyzer.artifacts.manifest import Finding
 from analyzer.capture import CaptureRequest, capture
 from analyzer.contracts import Contract, Outcome, check, clauses_of, parse
+from analyzer.contracts.because import Because
+from analyzer.contracts.placement import fate_of
 from analyzer.contracts.selectors import candidates
 from analyzer.errors import CaptureError, UsageError
-from analyzer.facts import GraphFacts
+from analyzer.facts import Fate, GraphFacts, NodeFact
 from analyzer.load import load_run
-from analyzer.load.traces import trace_logs
 from analyzer.model import Location, Run
 from analyzer.testing.by_name import CALLER, request_of
 
 _LAST_LINES = 15
 """Lines of the child's output that a failure shows."""
+
+
+class NodeFate(str):
+    """A fate as text, which a failing assertion explains."""
+
+    __slots__ = ("facts", "node")
+    facts: GraphFacts
+    node: NodeFact
+
+    @classmethod
+    def of(cls, facts: GraphFacts, node: NodeFact) -> NodeFate:
+        """The fate of a node of a graph."""
+        fate = cls(node.fate)
+        fate.facts, fate.node = facts, node
+        return fate
+
+    def explained(self) -> str:
+        """The buffers and kernels that compute the node, and why; of an unknown fate, why it is unknown."""
+        reason = f": {self.node.reason}" if self.node.fate == Fate.UNKNOWN and self.node.reason else ""
+        return f"{self.node.name} is {fate_of(self.node)}{reason}{Because(self.facts).lowered(self.node)}"
+
+
+def explained(*values: object) -> list[str]:
+    """What a failing assertion says of the fates among the values that it compares."""
+    return [value.explained() for value in values if isinstance(value, NodeFate)]
 
 
 @dataclass(frozen=True)
@@ -50,9 +76,10 @@ class Audited:
         return self.graphs[0]
 
     @property
-    def fates(self) -> dict[str, str]:
+    def fates(self) -> dict[str, NodeFate]:
         """The fate of every FX node of the only graph that computes something, by name."""
-        return {fact.name: str(fact.fate) for fact in candidates(self.graph)}
+        graph = self.graph
+        return {fact.name: NodeFate.of(graph, fact) for fact in candidates(graph)}
 
     @property
     def kernels(self) -> list[str]:
@@ -80,7 +107,7 @@ class Audited:
 
     def _assert(self, contracts: Sequence[Contract]) -> None:
         __tracebackhide__ = True
-        report = check(contracts, self.run, self.graphs, trace_logs(self.folder))
+        report = check(contracts, self.run, self.graphs)
         if report.outcome != Outcome.KEPT:
             told = [
                 f"{clause.clause.kind} {clause.outcome}: {f'{one.graph}: ' if one.graph else ''}{one.reason}"

@@ -15,6 +15,7 @@ milliseconds. A script runs as a whole instead: `inductor_audit("train.py", "--e
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,3 +37,10 @@ def inductor_audit(tmp_path: Path, _inductor_audit_cache: Path) -> Auditor:
     from analyzer.testing.auditor import Auditor
 
     return Auditor(tmp_path / "inductor-audit", _inductor_audit_cache)
+
+
+def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
+    """A failing assertion about a fate says in which kernel and why, too."""
+    auditor = sys.modules.get("analyzer.testing.auditor")
+    told = auditor.explained(left, right) if auditor is not None else []
+    return [f"{left!r} {op} {right!r}", *told] if told else None

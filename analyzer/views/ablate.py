@@ -14,7 +14,9 @@ from rich.text import Text
 
 from analyzer.capture import Progress
 from analyzer.facts import Summary
-from analyzer.lab.records import Agreement, ArmResult, LabResult, Ratio, Role, Script, ScriptResult
+from analyzer.lab.effects import NO_EFFECT, interval_text
+from analyzer.lab.judging import IRREPRODUCIBLE
+from analyzer.lab.records import Agreement, ArmResult, LabResult, Role, Script, ScriptResult
 from analyzer.lab.tables import moved_bytes, ratio_text, verdict_text
 from analyzer.verdict import Verdict
 from analyzer.views.text import byte_text, counted, headed, indented, listed, plain
@@ -70,7 +72,7 @@ def _counts(script: ScriptResult) -> Table:
             Text(plain(verdict_text(arm)), style=_style(arm)),
             *("?" if count is None else f"{count:,}" for count in counts),
             byte_text(moved_bytes(summary)),
-            "?" if arm.run.compile_s is None else f"{arm.run.compile_s:.1f} s",
+            "-" if arm.run.compile_s is None else f"{arm.run.compile_s:.1f} s",
         )
     return table
 
@@ -118,21 +120,17 @@ def _per_graph(script: ScriptResult) -> Iterator[RenderableType]:
         for arm in shown:
             for name, graph in arm.time.graphs.items() if arm.time else ():
                 table.add_row(
-                    Text(plain(name)), Text(plain(arm.spec.name)), _interval(graph), seconds_text(graph.median_s)
+                    Text(plain(name)), Text(plain(arm.spec.name)), interval_text(graph), seconds_text(graph.median_s)
                 )
         yield Text("")
         yield table
-
-
-def _interval(ratio: Ratio) -> str:
-    return f"{ratio.ratio:.3f} [{ratio.ci95[0]:.3f}, {ratio.ci95[1]:.3f}]"
 
 
 def _noise(script: ScriptResult) -> Iterator[RenderableType]:
     if script.band is not None:
         low, high = script.band
         names = listed(script.controls)
-        text = f"arms with the baseline's code ({names}) have ratios from {low:.3f} to {high:.3f}: no effect is less"
+        text = f"two captures of the same ({names}) have ratios from {low:.3f} to {high:.3f}: no effect is less"
         yield headed("noise: ", text, "bold cyan")
     elif any(arm.time for arm in script.arms):
         yield Text("noise: not known, the A/A control was not measured", style="yellow")
@@ -152,12 +150,12 @@ def told_of(arm: ArmResult, full: bool = True) -> Iterator[str]:
     """An arm's failure, its verdict's reason, and why it has no effect or other results."""
     if arm.run.why is not None:
         yield arm.run.why
-    elif arm.spec.role is Role.ABLATION and arm.why:
+    elif arm.why and (arm.spec.role is Role.ABLATION or arm.why == IRREPRODUCIBLE):
         yield arm.why if full else _first(arm.why)
     if arm.untimed:
         yield f"Not measured: {arm.untimed}"
     if arm.spec.role is Role.ABLATION and arm.time and not arm.time.credited:
-        yield f"No effect is shown: {arm.time.why_not}."
+        yield f"No effect is shown: {str(arm.time.why_not).removeprefix(f'{NO_EFFECT}: ')}."
     if arm.agreement is not None and arm.agreement.close is not True and arm.agreement.reason:
         yield f"Results: {arm.agreement.reason}"
 

@@ -105,10 +105,12 @@ def _in_checkout(place: Location) -> Location | None:
 
 
 def _message(text: str) -> str:
-    return plain(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    """As actions/toolkit has it (core/src/command.ts: `escapeData`); other control characters are made visible."""
+    return plain(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
 
 
 def _property(text: str) -> str:
+    """`escapeProperty` there: a colon or comma would end the property."""
     return _message(text).replace(":", "%3A").replace(",", "%2C")
 
 

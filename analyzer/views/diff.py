@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
 
 from rich.console import Console, ConsoleOptions, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from analyzer.compare.effective import short_key
@@ -18,10 +18,16 @@ from analyzer.facts import Summary
 from analyzer.model import Location
 from analyzer.views.text import byte_text, counted, cut, headed, indented, listed, mentioned, more, plain, shortened
 
-WIDE = 120
-"""Columns from which on old and new stand side by side."""
-CHANGES, CODE_LINES = 8, 12
-"""Changes per layer and lines of code per change on the first screens; `--full` shows all."""
+SETTINGS, GRAPHS, CODE_LINES = 6, 3, 8
+"""On the first screen: settings, graphs told change by change, and lines of code per change."""
+CHANGES, FEWER = 5, 3
+"""Changes per layer, in one graph and in each of several."""
+CODES = 2
+"""Changes whose code the first screen shows; where there are more, none tells the whole."""
+_LONG = re.compile(r"\b\w{25,}\b")
+_MANY = re.compile(r"\b((?:\w+, ){2}\w+)((?:, \w+){2,})")
+_REUSED = re.compile(r"\(reuses the memory of \w+\)$")
+"""What a line of the first screen cuts: names, lists of names, and whose memory a new value takes over."""
 
 MARKS = {
     Kind.ADDED: ("+", "green"),
@@ -44,6 +50,9 @@ _PLAIN_SUBJECTS = frozenset({"kernel", "kernel call", "group", "graph", "wrapper
 _OBVIOUS = frozenset({"fate", "inlined", "storage", "node", "buffer", "target"})
 """Aspects that the values themselves tell."""
 _COSTS = {"allocated_bytes": "allocated", "bytes_read": "read by kernels", "bytes_written": "written by kernels"}
+_LISTED = {"members": "group", "kernels": "kernel call", "nodes": "node"}
+"""Aspects whose change is which things stand in the place of which."""
+_VERBS = {Kind.SPLIT: "split", Kind.MERGED: "merged", Kind.MOVED: "regrouped"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,24 +67,41 @@ class DiffView:
         diff = self.diff
         yield headed("Diff ", f"{plain(diff.old)} → {plain(diff.new)}")
         yield from (_warning(change) for change in diff.environment if change.warning is not None)
-        yield from _surroundings(diff)
+        yield from _surroundings(diff, options.max_width, self.full)
         if not diff.graphs:
             yield Text("Neither run has a compiled graph.", style="bold yellow")
-        for graph in diff.graphs:
+        yield from self._different([graph for graph in diff.graphs if not _is_dull(graph)], options.max_width)
+        yield from self._equal([graph for graph in diff.graphs if _is_dull(graph)])
+
+    def _different(self, graphs: Sequence[GraphDiff], width: int) -> Iterator[RenderableType]:
+        """The first ones change by change, further ones by their headlines."""
+        detailed, _ = cut(graphs, GRAPHS, self.full or self.summary)
+        lines = _Lines.fitting(detailed, width, self.full)
+        for graph in detailed:
             yield Text("")
             yield headline(graph)
             yield from (indented(headed("Note: ", plain(note), "bold yellow")) for note in graph.unknown)
             if not self.summary:
-                yield from self._changes(graph, options.max_width)
+                yield from lines.changes(graph)
+        yield from _further(graphs[len(detailed) :])
 
-    def _changes(self, graph: GraphDiff, width: int) -> Iterator[RenderableType]:
-        for layer in Layer:
-            repeated = collapse(change for change in graph.changes if change.layer == layer)
-            shown, left = cut(repeated, CHANGES, self.full)
-            if shown:
-                yield indented(Text(layer, style="bold underline"))
-                lines = (_side_by_side if width >= WIDE else _stacked)(shown, width - 4, self.full)
-                yield from (indented(indented(line)) for line in (*lines, *more(left, "change")))
+    def _equal(self, graphs: Sequence[GraphDiff]) -> Iterator[RenderableType]:
+        """After what differs: few by name, many by their number."""
+        named = self.full or len(graphs) <= GRAPHS
+        for line in map(headline, graphs) if named else [headed(f"{counted(len(graphs), 'graph')}: ", "equal")]:
+            yield Text("")
+            yield line
+
+
+def _is_dull(graph: GraphDiff) -> bool:
+    return graph.equal and not graph.unknown
+
+
+def _further(graphs: Sequence[GraphDiff]) -> Iterator[RenderableType]:
+    shown, left = cut(graphs, GRAPHS, full=False)
+    yield from (Text(""),) if shown else ()
+    yield from map(headline, shown)
+    yield from more(left, "graph")
 
 
 # -------------------------------------------------------------------------------------------------------- surroundings
@@ -85,15 +111,19 @@ def _warning(change: EnvironmentChange) -> Text:
     return headed("Unlike runs: ", plain(f"{change.warning} ({change.what}: {change.old} → {change.new})"), "bold red")
 
 
-def _surroundings(diff: RunDiff) -> Iterator[RenderableType]:
-    rows = [*(setting_cells(change) for change in diff.config), *(_surrounding(change) for change in diff.environment)]
+def _surroundings(diff: RunDiff, width: int, full: bool) -> Iterator[RenderableType]:
+    rows = [*map(_surrounding, diff.environment), *map(setting_cells, diff.config)]
     if not rows:
         yield indented(Text("Settings and surroundings are equal, as far as the runs record them."))
-        return
-    table = Table.grid(padding=(0, 2, 0, 0))
-    for cells in rows:
-        table.add_row(*(Text(plain(cell), overflow="fold") for cell in cells))
-    yield indented(table)
+    shown, left = cut(rows, SETTINGS, full or len(rows) == SETTINGS + 1)
+    limits = (10_000, 10_000, 10_000) if full else (48, 110, 60)
+    cells = [[shortened(plain(cell), limit) for cell, limit in zip(row, limits, strict=True)] for row in shown]
+    columns = [min(max((len(row[at]) for row in cells), default=0), 32) for at in (0, 1)]
+    for name, value, place in cells:
+        line = f"{name:{columns[0]}}  {value:{columns[1]}}"
+        fits = full or len(line) + 2 + len(place) + 2 <= width
+        yield indented(Text(f"{line}  {place}".rstrip() if fits else line.rstrip(), overflow="fold"))
+    yield from map(indented, more(left, "difference"))
 
 
 def setting_cells(change: ConfigChange) -> tuple[str, str, str]:
@@ -104,7 +134,7 @@ def setting_cells(change: ConfigChange) -> tuple[str, str, str]:
 
 
 def _place(at: Location | None) -> str:
-    return f"{at.file.rsplit('/', 1)[-1]}:{at.line}" if at is not None else ""
+    return f"{shortened(at.file.rsplit('/', 1)[-1], 24)}:{at.line}" if at is not None else ""
 
 
 def _surrounding(change: EnvironmentChange) -> tuple[str, str, str]:
@@ -118,14 +148,21 @@ def headline(graph: GraphDiff) -> Text:
     """A graph, and how much of it differs."""
     if graph.old is None or graph.new is None:
         name, run = (graph.new, "new") if graph.old is None else (graph.old, "old")
-        return headed(plain(name or ""), f": only in the {run} run", "bold")
+        return headed(plain(name or ""), f": only in the {run} run{_extent(graph.before or graph.after)}", "bold")
     name = plain(graph.old if graph.old == graph.new else f"{graph.old} → {graph.new}")
     if not graph.changes:
         return headed(name, ": equal" if not graph.unknown else ": no difference found")
     layers = Counter(change.layer for change in graph.changes)
     told = ", ".join(f"{layers[layer]} {layer}" for layer in Layer if layers[layer])
     changes = f"{counted(len(graph.changes), 'change')} ({told})"
-    return headed(name, f": {mentioned([changes, *_counts(graph.before, graph.after)])}")
+    return headed(name, f": {mentioned([changes, *_counts(graph.before, graph.after), *_bytes(graph)])}")
+
+
+def _extent(summary: Summary | None) -> str:
+    """How much a graph without a counterpart is."""
+    if summary is None or None in (summary.fx_nodes, summary.kernel_calls):
+        return ""
+    return f" ({counted(summary.fx_nodes, 'FX node')}, {counted(summary.kernel_calls, 'kernel call')})"
 
 
 def _counts(before: Summary | None, after: Summary | None) -> Iterator[str]:
@@ -135,50 +172,88 @@ def _counts(before: Summary | None, after: Summary | None) -> Iterator[str]:
             yield f"{old:,} → {new:,} {label}"
 
 
+def _bytes(graph: GraphDiff) -> Iterator[str]:
+    for change in graph.changes:
+        if change.layer == Layer.COST:
+            old, new = values_text(change, full=False)
+            grown = int(change.new.text) - int(change.old.text)
+            sizes = f"{old} → {new}" if old != new else f"{new} ({'-' if grown < 0 else '+'}{byte_text(abs(grown))})"
+            yield f"{sizes} {title_text(change)}"
+
+
 # ------------------------------------------------------------------------------------------------------------- changes
 
 
-def _side_by_side(repeated: Sequence[Repeated], width: int, full: bool) -> Iterator[RenderableType]:
-    """Columns of equal widths in all layers, so that the eye can run down them."""
-    title = width // 3
-    table = Table.grid(padding=(0, 2, 0, 0))
-    for part in (title, (width - title) // 2 - 2, (width - title) // 2 - 2):
-        table.add_column(width=part, overflow="fold")
-    for entry in repeated:
-        old, new = values_text(entry.change, full)
-        table.add_row(_title(entry, full), Text(old), Text(new))
-        for line in _code(entry.change, full):
-            table.add_row(Text(""), line)
-    yield table
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """How changes are told: in so many columns, so many per layer, with so many lines of code each."""
 
+    width: int
+    full: bool
+    most: int
+    code_lines: int
 
-def _stacked(repeated: Sequence[Repeated], width: int, full: bool) -> Iterator[RenderableType]:
-    """On one line where it fits, else old and new on lines of their own."""
-    for entry in repeated:
-        title = _title(entry, full)
-        texts = [text for text in values_text(entry.change, full) if text]
+    @classmethod
+    def fitting(cls, graphs: Sequence[GraphDiff], width: int, full: bool) -> _Lines:
+        """What gives one screen for these graphs."""
+        coded = sum(bool(change.old.code) and change.aspect != "nodes" for graph in graphs for change in graph.changes)
+        several = sum(bool(graph.changes) for graph in graphs) > 1
+        return cls(width - 4, full, FEWER if several else CHANGES, CODE_LINES if coded <= CODES else 0)
+
+    def changes(self, graph: GraphDiff) -> Iterator[RenderableType]:
+        """Layer by layer; what the headline says of costs is not said again."""
+        for layer in Layer:
+            repeated = collapse(change for change in graph.changes if change.layer == layer)
+            often_first = repeated if self.full else sorted(repeated, key=lambda entry: -entry.count)
+            shown, left = cut(often_first, self.most, self.full)
+            if shown and (self.full or layer != Layer.COST):
+                yield indented(Text(layer, style="bold underline"))
+                lines = (line for entry in shown for line in self._entry(entry))
+                yield from (indented(indented(line)) for line in (*lines, *more(left, "change")))
+
+    def _entry(self, entry: Repeated) -> Iterator[RenderableType]:
+        """On one line where it fits, else old and new on lines of their own."""
+        title = _title(entry, self.full)
+        texts = list(dict.fromkeys(text for text in values_text(entry.change, self.full) if text))
         together = " → ".join(texts)
-        if len(title) + len(together) + 2 <= width:
-            yield title.append(f": {together}")
+        if len(title) + len(together) + 2 <= self.width:
+            yield title.append(f": {together}" if together else "")
         else:
             yield title
             signs = "-+" if len(texts) == 2 else " "
             yield from (indented(headed(f"{sign} ", text, "")) for sign, text in zip(signs, texts, strict=True))
-        yield from (indented(line) for line in _code(entry.change, full))
+        yield from (indented(line) for line in self._code(entry.change))
+
+    def _code(self, change: Change) -> Iterator[Text]:
+        """The lines of a body that differ, with one line around them."""
+        if self.full or (self.code_lines and change.aspect != "nodes"):
+            shown, left = cut(code_lines(change), self.code_lines, self.full)
+            for line in shown:
+                text = plain(line if self.full else shortened(line, self.width - 2))
+                yield Text(text, style=_CODE_STYLES.get(line[:1], "dim"), overflow="fold")
+            yield from more(left, "line")
 
 
 def values_text(change: Change, full: bool) -> tuple[str, str]:
     """What is the case in the old run and in the new one."""
     if change.layer == Layer.COST:
         return byte_text(int(change.old.text)), byte_text(int(change.new.text))
-    limit = 10_000 if full else 100
-    if change.aspect in ("members", "kernels"):
+    if change.aspect in _LISTED:
         return _members(change.old.ids, full), _members(change.new.ids, full)
-    return shortened(plain(change.old.text), limit), shortened(plain(change.new.text), limit)
+    return _brief(change.old.text, full), _brief(change.new.text, full)
+
+
+def _brief(text: str, full: bool) -> str:
+    """Long names by their ends, and the first of many names; a person who wants all asks for all."""
+    if full:
+        return shortened(plain(text), 10_000)
+    text = _REUSED.sub("(reuses memory)", text[:2_000])
+    text = _MANY.sub(lambda match: f"{match[1]} … {match[2].count(',')} more", text)
+    return shortened(plain(_LONG.sub(lambda match: shortened(match[0], 24), text)), 160)
 
 
 def _members(names: Sequence[str], full: bool) -> str:
-    return listed(names, most=6, full=full, limit=40)
+    return listed(names, most=6, full=full, limit=32)
 
 
 def _title(entry: Repeated, full: bool) -> Text:
@@ -196,32 +271,38 @@ def title_text(change: Change, full: bool = True) -> str:
     """`cos (aten.cos.default) fate`, `op0_op1 split`, `allocated`."""
     if change.layer == Layer.COST:
         return _COSTS.get(change.aspect, change.aspect)
-    if change.aspect == "members":
-        verb = {Kind.SPLIT: "split", Kind.MERGED: "merged"}.get(change.kind, "regrouped")
-        return f"{counted(len(change.old.ids), 'group')} {verb} into {len(change.new.ids)}"
-    if change.aspect == "kernels":
-        verb = {Kind.SPLIT: "split", Kind.MERGED: "merged"}.get(change.kind, "regrouped")
-        return f"{counted(len(change.old.ids), 'kernel call')} {verb} into {len(change.new.ids)}"
+    if change.aspect in _LISTED:
+        return _exchange(change)
     if change.aspect == "order":
         return f"{counted(len(change.old.ids), 'group')} moved in the order of execution"
+    if change.aspect == "outputs":
+        return "results"
     told = change.subject not in _PLAIN_SUBJECTS and change.aspect not in ("storage", "target", "node", "buffer")
+    told = told and (full or not _named_after(change))
     subject = f" ({plain(change.subject)})" if told else ""
     aspect = "" if change.aspect in _OBVIOUS else f" {change.aspect}"
     return f"{_name(change, full)}{subject}{aspect}"
+
+
+def _named_after(change: Change) -> bool:
+    """Whether the node's name says its operator: `mul_3` of `aten.mul.Tensor`."""
+    operator = change.subject.split(".")[1:2]
+    return bool(operator and change.new.ids) and change.new.ids[-1].startswith(operator[0])
+
+
+def _exchange(change: Change) -> str:
+    """`1 group split into 2`, `3 nodes → 1 node`, `2 nodes`."""
+    old, new = len(change.old.ids), len(change.new.ids)
+    noun = _LISTED[change.aspect]
+    if change.kind in _VERBS:
+        return f"{counted(old, noun)} {_VERBS[change.kind]} into {new}"
+    return " → ".join(counted(number, noun) for number in (old, new) if number)
 
 
 def _name(change: Change, full: bool) -> str:
     """Whose change it is: the FX node's name where there is one, else Inductor's own id on each side."""
     names = [ids[-1] for ids in (change.old.ids, change.new.ids) if ids]
     return " → ".join(plain(name if full else shortened(name, 40)) for name in dict.fromkeys(names))
-
-
-def _code(change: Change, full: bool) -> Iterator[Text]:
-    """The lines of a body that differ, with one line around them."""
-    shown, left = cut(code_lines(change), CODE_LINES, full)
-    for line in shown:
-        yield Text(plain(line), style=_CODE_STYLES.get(line[:1], "dim"), overflow="fold")
-    yield from more(left, "line")
 
 
 def code_lines(change: Change) -> list[str]:

@@ -16,6 +16,7 @@ from analyzer.graph import EdgeKind, Key, NodeKind
 from analyzer.model import Location
 from analyzer.reasons.apart import Apart
 from analyzer.views.ledger import apart_lines, why_line
+from analyzer.views.links import artifact_link
 from analyzer.views.text import counted, cut, headed, indented, listed, more, plain, shortened
 
 SCHEMA_VERSION = 1
@@ -137,8 +138,9 @@ def _places(told: Told, full: bool) -> Iterator[Text]:
     places = [place for place in (told.at, *told.also) if place is not None]
     shown, left = cut(places, 3, full)
     if shown:
+        links = Text(", ").join(artifact_link(_place(place, full), place) for place in shown)
         rest = f" and {counted(left, 'more place')}" if left else ""
-        yield Text(f"at {', '.join(_place(place, full) for place in shown)}{rest}", style="dim", overflow="fold")
+        yield Text.assemble("at ", links, rest, style="dim", overflow="fold")
 
 
 def _place(place: Location, full: bool) -> str:

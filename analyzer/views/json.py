@@ -7,15 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from analyzer.compare.chosen import chosen_settings, shared_settings
 from analyzer.diff.records import GraphDiff, Layer, Repeated, RunDiff
 from analyzer.diff.repeats import collapse
 from analyzer.facts import BufferFact, GraphFacts, GroupFact, KernelFact, NodeFact
-from analyzer.model import Artifact, Dep, DumpNode, Run
-from analyzer.views.settings import chosen_settings, shared_settings
+from analyzer.model import Artifact, Dep, DumpNode, Run, SourceSite
 
 if TYPE_CHECKING:
     from analyzer.ablations import Ablation, Setting
     from analyzer.artifacts.deviceless import Deviceless
+    from analyzer.artifacts.ptx import PtxEstimates
     from analyzer.lab.records import ArmResult, ArmTime, LabResult, ScriptResult
     from analyzer.verdict import AuditResult, GraphAudit
 
@@ -28,6 +29,8 @@ Document = dict[str, Any]
 _OPEN_LEVELS = 4
 """Down to the lists of a graph's records; each record is one line, which is also what the fast encoder can do."""
 
+_encoded = json.JSONEncoder(allow_nan=False).encode
+
 
 def dumps(document: Mapping[str, Any]) -> str:
     """The document as text. Pure ASCII, so that no artifact text can reach a terminal as an escape sequence."""
@@ -36,10 +39,10 @@ def dumps(document: Mapping[str, Any]) -> str:
 
 def _text(value: Any, level: int) -> str:
     if level == _OPEN_LEVELS or not value or not isinstance(value, dict | list):
-        return json.dumps(value, ensure_ascii=True, allow_nan=False)
+        return _encoded(value)
     indent = "  " * level
     if isinstance(value, dict):
-        lines = [f"{indent}  {json.dumps(str(key))}: {_text(item, level + 1)}" for key, item in value.items()]
+        lines = [f"{indent}  {_encoded(str(key))}: {_text(item, level + 1)}" for key, item in value.items()]
         return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
     return "[\n" + ",\n".join(f"{indent}  {_text(item, level + 1)}" for item in value) + f"\n{indent}]"
 
@@ -70,6 +73,7 @@ def _graph(facts: GraphFacts) -> Document:
         "config": chosen_settings(graph),
         "artifacts": [_artifact(artifact) for artifact in graph.artifacts],
         "deviceless": _deviceless(graph.deviceless),
+        "estimates": _estimates(graph.ptx),
         "fx_nodes": [_fx_node(fact) for fact in facts.nodes],
         "buffers": [_buffer(fact) for fact in facts.buffers],
         "scheduler_nodes": [_scheduler_node(node) for node in facts.scheduler_nodes],
@@ -86,6 +90,14 @@ def _deviceless(record: Deviceless | None) -> Document | None:
         return None
     choices = [asdict(choice) for choice in record.choices]
     return {"profile": record.profile, "device": record.device, "support": record.support, "choices": choices}
+
+
+def _estimates(record: PtxEstimates | None) -> list[Document] | None:
+    """What ptxas says of each Triton kernel; None where nobody asked it."""
+    if record is None:
+        return None
+    told = [asdict(kernel) for kernel in record.kernels]
+    return [{"reason": kernel.pop("error"), **kernel} for kernel in told]
 
 
 def _artifact(artifact: Artifact) -> Document:
@@ -112,10 +124,15 @@ def _fx_node(fact: NodeFact) -> Document:
         "inlined_into": list(fact.inlined_into),
         "kernels": list(fact.kernels),
         "source_ops": list(fact.source_ops),
-        "source": asdict(source) if source is not None else None,
+        "source": _source(source) if source is not None else None,
         "evidence": str(fact.evidence),
         "reason": fact.reason,
     }
+
+
+def _source(site: SourceSite) -> Document:
+    """As `asdict` has it, which takes ten times as long: there is one for nearly every node."""
+    return {"file": site.file, "line": site.line, "function": site.function, "code": site.code}
 
 
 def _buffer(fact: BufferFact) -> Document:

@@ -9,14 +9,15 @@ from rich.text import Text
 from rich.tree import Tree
 
 from analyzer.facts import Evidence, GraphFacts, GroupFact, KernelFact, Storage
+from analyzer.views.summary import largest_first
 from analyzer.views.text import artifact_text, byte_text, counted, cut, headed, listed, more, plain, shortened
 
-KERNELS = 20
-GROUPS = 4
+KERNELS = 8
+GROUPS = 3
 """Kernels per graph, and groups per kernel, on the first screens; `--full` shows all."""
 
 _BACKENDS = {
-    "cpp": "C++",
+    "cpp": "one C++ function",
     "triton": "Triton",
     "extern": "library call",
     "fallback": "fallback to an ATen op",
@@ -24,12 +25,12 @@ _BACKENDS = {
 }
 
 
-def kernel_tree(facts: GraphFacts, full: bool) -> RenderableType:
-    """Every kernel with its groups below it, then the groups that run no kernel."""
+def kernel_tree(facts: GraphFacts, full: bool, largest: bool = False) -> RenderableType:
+    """Every kernel with its groups below it, then the groups that run no kernel. `largest`: most bytes first."""
     if not facts.kernels and not facts.groups:
         return Text("No kernel and no group was found", style="yellow")
     tree = Tree(Text("Kernels and the groups they run", style="bold"), guide_style="dim")
-    shown, left = cut(facts.kernels, KERNELS, full)
+    shown, left = cut(largest_first(facts.kernels) if largest else facts.kernels, KERNELS, full)
     for kernel in shown:
         _add_groups(tree.add(_kernel_line(kernel, full)), facts, _groups_of(facts, kernel), full)
     idle = [group for group in facts.groups if group.kernel is None]
@@ -49,10 +50,10 @@ def _kernel_line(kernel: KernelFact, full: bool) -> Text:
 
 
 def _kernel_words(kernel: KernelFact) -> Iterator[str]:
+    # The C++ backend packs consecutive groups into one function: only its loop nests can be counted.
     yield _BACKENDS.get(kernel.backend, plain(kernel.backend))
     if kernel.loop_nests is not None:
-        # The C++ backend packs consecutive groups into one function: only its loop nests can be counted.
-        yield f"1 function, {counted(kernel.loop_nests, 'loop nest')}"
+        yield counted(kernel.loop_nests, "loop nest")
     yield counted(kernel.calls, "call")
     yield f"reads {byte_text(kernel.bytes_read)}, writes {byte_text(kernel.bytes_written)}"
     if kernel.evidence == Evidence.NAME:
@@ -69,7 +70,7 @@ def _add_groups(branch: Tree, facts: GraphFacts, groups: list[GroupFact], full: 
 
 def _group_line(facts: GraphFacts, group: GroupFact, full: bool) -> Text:
     line = Text("group ").append_text(artifact_text(group.name, full=full))
-    if group.members not in ((), (group.name,)):
+    if group.name != "_".join(group.members) and group.members:
         line.append(f" = {listed(group.members, most=4, full=full)}")
     line.append(f"  {plain(group.node_class)}", style="dim")
     computed = _computed(facts, group)

@@ -15,7 +15,7 @@ from analyzer.reasons.ledger import Entry, ledger
 from analyzer.reasons.why import CONSISTENT, Why
 from analyzer.views.text import byte_text, counted, cut, headed, indented, listed, more, plain, shortened
 
-ENTRIES = 40
+ENTRIES = 20
 OFFENDERS = 5
 PAIRS = 8
 """Lines per list on the first screens; `--full` shows all."""

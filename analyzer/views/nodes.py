@@ -13,9 +13,10 @@ from rich.text import Text
 from analyzer.facts import Fate, GraphFacts, NodeFact
 from analyzer.model import SourceSite
 from analyzer.views.fates import fate_text
+from analyzer.views.links import source_link
 from analyzer.views.text import SHORT, counted, cut, listed, more, plain, shortened
 
-ROWS = 40
+ROWS = 20
 """Rows of the first screens; `--full` shows all."""
 
 WIDE = 100
@@ -35,11 +36,13 @@ _STYLES = {Fate.REALIZED: "green", Fate.INLINED: "cyan", Fate.UNKNOWN: "yellow"}
 class NodeTable:
     """One row per op that computes something; inputs, constants and views are only counted, unless all is asked for.
 
-    Narrow terminals go without the column of targets.
+    Narrow terminals go without the column of targets, runs that record no line without that of lines. `largest` puts
+    the ops with the largest buffers first.
     """
 
     facts: GraphFacts
     full: bool = False
+    largest: bool = False
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         if not self.facts.nodes:
@@ -47,28 +50,36 @@ class NodeTable:
             return
         left_out = _NO_OPS if self.full else (*_NO_OPS, Fate.VIEW)
         ops = [fact for fact in self.facts.nodes if fact.fate not in left_out and fact.node.op != "output"]
+        if self.largest:
+            ops.sort(key=self._stored_bytes, reverse=True)
         shown, left = cut(ops, ROWS, self.full)
         if ops:
             yield self._table(shown, wide=options.max_width >= WIDE)
-        yield from more(left, "op")
+        yield from more(left, "row")
         yield from _below(_only_file(ops), self.facts, left_out)
 
+    def _stored_bytes(self, fact: NodeFact) -> int:
+        buffer = self.facts.buffer(fact.buffer) if fact.fate == Fate.REALIZED and fact.buffer is not None else None
+        return (buffer.bytes if buffer is not None else None) or 0
+
     def _table(self, ops: Sequence[NodeFact], wide: bool) -> Table:
-        file = _only_file(ops)
+        file, lines = _only_file(ops), any(fact.source is not None for fact in ops)
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold underline")
-        for heading in ("FX node", *(("op",) if wide else ()), "line" if file else "source", "fate", "kernel"):
+        source = ("line" if file else "source",) if lines else ()
+        for heading in ("FX node", *(("op",) if wide else ()), *source, "fate", "kernel"):
             table.add_column(heading, overflow="fold")
         for fact in ops:
-            table.add_row(*self._row(fact, wide, file))
+            table.add_row(*self._row(fact, wide, file, lines))
         return table
 
-    def _row(self, fact: NodeFact, wide: bool, file: str | None) -> Iterator[Text]:
+    def _row(self, fact: NodeFact, wide: bool, file: str | None, lines: bool) -> Iterator[Text]:
         buffer = self.facts.buffer(fact.buffer) if fact.buffer is not None else None
         limit = SHORT if wide else NARROW_NAME
         yield Text(plain(fact.name if self.full else shortened(fact.name, limit)))
         if wide:
             yield Text(plain(fact.node.target if self.full else shortened(fact.node.target)), style="dim")
-        yield Text(source_text(fact.source, file))
+        if lines:
+            yield source_link(source_text(fact.source, file), fact.source)
         yield Text(fate_text(fact, buffer, self.full), style=_STYLES.get(fact.fate, ""))
         yield Text(listed(fact.kernels, most=2, full=self.full, limit=limit) or "-")
 

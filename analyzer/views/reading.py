@@ -11,7 +11,8 @@ from rich.text import Text
 
 from analyzer.facts import Conflict, Evidence, Fate, GraphFacts
 from analyzer.model import Artifact, ArtifactState
-from analyzer.views.text import counted, cut, headed, indented, more, plain, shortened
+from analyzer.views.links import artifact_link
+from analyzer.views.text import counted, cut, headed, indented, listed, more, plain, shortened
 
 LINES = 5
 """Conflicts, reasons or problems per list on the first screens; `--full` shows all."""
@@ -56,30 +57,36 @@ def _attributed(noun: str, facts: Sequence[object], known: Sequence[Evidence]) -
 
 
 def _reasons(unknown: Sequence[_Attributed], full: bool) -> Iterator[Text]:
-    shown, left = cut(unknown, LINES, full)
-    for fact in shown:
-        name = plain(fact.name if full else shortened(fact.name))
-        yield headed("  unknown: ", f"{name}: {plain(fact.reason or 'no reason recorded')}", "yellow")
-    yield from more(left, "unknown")
+    """One line per reason, with the names that share it."""
+    names: dict[str, list[str]] = {}
+    for fact in unknown:
+        names.setdefault(fact.reason or "no reason recorded", []).append(fact.name)
+    shown, left = cut(list(names.items()), LINES, full)
+    for reason, sharing in shown:
+        yield headed("  unknown: ", f"{listed(sharing, full=full)}: {plain(reason)}", "yellow")
+    yield from more(left, "reason")
 
 
-def reading_lines(facts: GraphFacts, full: bool) -> Iterator[RenderableType]:
-    """Sources that disagree, then the artifacts: one line for those read whole, one each for the others."""
+def oddity_lines(facts: GraphFacts, full: bool) -> Iterator[RenderableType]:
+    """Sources that disagree, artifacts that were not read whole, and dumps that took the place of others."""
     shown, left = cut(facts.conflicts, LINES, full)
     for conflict in shown:
         yield _conflict_line(conflict)
     yield from more(left, "conflict")
-    artifacts = facts.graph.artifacts
-    whole = [artifact for artifact in artifacts if artifact.state == ArtifactState.PARSED]
-    lines = sum(artifact.lines for artifact in whole)
-    if whole:
-        yield Text(f"Read whole: {counted(len(whole), 'artifact')}, {counted(lines, 'line')}", style="dim")
-    for artifact in artifacts:
+    for artifact in facts.graph.artifacts:
         if artifact.state != ArtifactState.PARSED:
             yield from _artifact_lines(artifact, full)
     if facts.graph.overwritten:
         names = plain(", ".join(facts.graph.overwritten))
         yield Text(f"The dumps of {names} took the place of this graph's own", style="yellow")
+
+
+def whole_line(facts: GraphFacts) -> Iterator[Text]:
+    """How much was read without a gap."""
+    whole = [artifact for artifact in facts.graph.artifacts if artifact.state == ArtifactState.PARSED]
+    if whole:
+        lines = sum(artifact.lines for artifact in whole)
+        yield Text(f"Read whole: {counted(len(whole), 'artifact')}, {counted(lines, 'line')}", style="dim")
 
 
 def _conflict_line(conflict: Conflict) -> Text:
@@ -100,5 +107,6 @@ def _artifact_lines(artifact: Artifact, full: bool) -> Iterator[RenderableType]:
     for problem in shown:
         place = str(problem.location)
         message = plain(problem.message if full else shortened(problem.message, 200))
-        yield indented(Text(f"{plain(place if full else place.rpartition('/')[2])}: {message}", overflow="fold"))
+        link = artifact_link(plain(place if full else place.rpartition("/")[2]), problem.location)
+        yield indented(link.append(f": {message}"))
     yield from more(left, "problem")

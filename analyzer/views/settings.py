@@ -1,29 +1,19 @@
-"""Which settings of a run are worth telling: those that somebody chose, and that all of its graphs share."""
+"""The settings of a run in few words."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from analyzer.artifacts.runnable import meaningful_config
-from analyzer.compare.effective import HARMLESS, short_key
+from analyzer.compare.chosen import shared_settings
+from analyzer.compare.effective import short_key
 from analyzer.facts import GraphFacts
-from analyzer.model import CompiledGraph
+from analyzer.views.text import shortened
+
+VALUE = 40
+"""Characters of a setting's value, unless everything was asked for."""
 
 
-def chosen_settings(graph: CompiledGraph) -> dict[str, str] | None:
-    """What differed from the defaults when the graph was compiled, tracing and caching left out; None: not recorded."""
-    if graph.runnable is None:
-        return None
-    return {key: value for key, value in meaningful_config(graph.runnable).items() if key not in HARMLESS}
-
-
-def shared_settings(graphs: Sequence[GraphFacts]) -> dict[str, str]:
-    """The chosen settings on whose value all graphs agree."""
-    chosen = [settings for facts in graphs if (settings := chosen_settings(facts.graph)) is not None]
-    first = chosen[0] if chosen else {}
-    return {key: value for key, value in first.items() if all(settings.get(key) == value for settings in chosen)}
-
-
-def told_settings(graphs: Sequence[GraphFacts]) -> list[str]:
-    """`name = value` for every shared setting; Inductor's own prefix is left out."""
-    return [f"{short_key(key)} = {value}" for key, value in shared_settings(graphs).items()]
+def told_settings(graphs: Sequence[GraphFacts], full: bool = False) -> list[str]:
+    """`name = value` for every shared setting; Inductor's own prefix is left out, long values are shortened."""
+    settings = shared_settings(graphs).items()
+    return [f"{short_key(key)} = {value if full else shortened(value, VALUE)}" for key, value in settings]

@@ -45,6 +45,16 @@ def _on_gpu(arm: Arm) -> bool:
     return any(device is not None and device.startswith("cuda") for device in devices)
 
 
+def explain_cudagraphs(base: Arm, ablated: Arm, left: Count) -> str:
+    """What the setting does where there is nothing to record (`Scheduler` and `PythonWrapperCodegen`)."""
+    if _on_gpu(base):
+        return ""
+    return (
+        "No CUDA graph is recorded on the CPU; but the setting also orders scheduler nodes for partitions, and leaves "
+        "the checks of inputs out of the wrapper."
+    )
+
+
 MATMUL_TEMPLATES = Postcondition(
     name="matmul-templates",
     counted="template nodes",
@@ -82,5 +92,6 @@ CUDAGRAPHS = Postcondition(
     earliest=Stage.SCHEDULING,
     needs=("code",),
     measure=each(count_recordable),
+    explain=explain_cudagraphs,
     next_step="Capture the base on a GPU with triton.cudagraphs = True.",
 )

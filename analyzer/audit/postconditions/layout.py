@@ -6,7 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Hashable, Iterator
 
-from analyzer.audit.postconditions.record import Arm, Count, Postcondition, Stage, each
+from analyzer.audit.postconditions.memory import count_reuse
+from analyzer.audit.postconditions.record import Arm, Count, Postcondition, Stage, each, joined
 from analyzer.facts import Fate
 from analyzer.model import DumpBuffer, DumpNode, LoopBody
 
@@ -70,11 +71,41 @@ def measure_loops(base: Arm, ablated: Arm) -> tuple[Count, Count]:
     return Count(tuple(left)), Count()
 
 
+def explain_loops(base: Arm, ablated: Arm, left: Count) -> str:
+    """What changes instead: passes that move FX nodes are among the settings, and ids follow the order of nodes."""
+    moved = tuple(name for name, other in zip(*_common_order(base, ablated), strict=True) if name != other)
+    if not moved:
+        return ""
+    return (
+        f"These settings also keep FX nodes where they were traced ({joined(moved)}), and lowering numbers buffers, "
+        "and orders loop bodies, as FX nodes stand."
+    )
+
+
+def _common_order(base: Arm, ablated: Arm) -> tuple[list[str], list[str]]:
+    """The live calls that both arms have, in the order of each."""
+    orders = [
+        [fact.name for fact in arm.facts.nodes if fact.node.live and fact.node.op == "call_function"]
+        for arm in (base, ablated)
+    ]
+    common = set(orders[0]) & set(orders[1])
+    one, other = ([name for name in order if name in common] for order in orders)
+    return one, other
+
+
 def measure_schedule(base: Arm, ablated: Arm) -> tuple[Count, Count]:
     """Nodes that stand elsewhere in the base's schedule."""
     old, new = _order(base), _order(ablated)
     moved = tuple(name for name, other in zip(old, new, strict=False) if name != other)
     return Count(moved if sorted(old) == sorted(new) else ()), Count()
+
+
+def explain_schedule(base: Arm, ablated: Arm, left: Count) -> str:
+    """What changes instead: the pass also decides when a buffer is freed, and so which memory can be taken over."""
+    names = sorted(set(count_reuse(base).left) ^ set(count_reuse(ablated).left))
+    return (
+        f"The schedule is the same, but other buffers take over freed memory: {joined(tuple(names))}." if names else ""
+    )
 
 
 def _order(arm: Arm) -> tuple[str, ...]:
@@ -119,6 +150,7 @@ LOOP_LAYOUT_REORDERING = Postcondition(
     earliest=Stage.FX,
     needs=("pre", "post"),
     measure=measure_loops,
+    explain=explain_loops,
 )
 
 PEAK_MEMORY_REORDERING = Postcondition(
@@ -128,6 +160,7 @@ PEAK_MEMORY_REORDERING = Postcondition(
     earliest=Stage.SCHEDULING,
     needs=("post",),
     measure=measure_schedule,
+    explain=explain_schedule,
 )
 
 CAT_AS_POINTWISE = Postcondition(

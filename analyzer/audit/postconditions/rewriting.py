@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
-from analyzer.audit.postconditions.record import Arm, Count, Postcondition, Stage, joined
+from analyzer.audit.postconditions.record import Arm, Count, Measure, Postcondition, Stage, joined
 from analyzer.facts import GraphFacts
 from analyzer.model import FxNode
 
@@ -20,10 +21,19 @@ def _signature(node: FxNode) -> _Call:
     return node.target, node.shape
 
 
-def rewritten(base: Arm, ablated: Arm) -> tuple[str, ...]:
-    """Nodes that only one arm has, by what they call and the shape of the result."""
+Rewritten = Callable[[Arm, Arm], tuple[str, ...]]
+"""The nodes by which the ablated arm shows what the base's passes did."""
+
+
+def undone(base: Arm, ablated: Arm) -> tuple[str, ...]:
+    """Nodes that the base's passes took away; where they took none, those that they put in."""
     old, new = _calls(base.facts), _calls(ablated.facts)
-    return _only_in(old, new) + _only_in(new, old)
+    return _only_in(new, old) or _only_in(old, new)
+
+
+def made(base: Arm, ablated: Arm) -> tuple[str, ...]:
+    """Nodes that the base's passes put in; where they put in none, those that they took away."""
+    return undone(ablated, base)
 
 
 def _only_in(nodes: list[FxNode], others: list[FxNode]) -> tuple[str, ...]:
@@ -37,15 +47,15 @@ def _only_in(nodes: list[FxNode], others: list[FxNode]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def measure_rewritten(base: Arm, ablated: Arm) -> tuple[Count, Count]:
+def measure_rewritten(rewritten: Rewritten) -> Measure:
     """What the base's passes did and the ablated arm shows undone; nothing is left by construction."""
-    return Count(rewritten(base, ablated)), Count()
+    return lambda base, ablated: (Count(rewritten(base, ablated)), Count())
 
 
 def measure_patterns(base: Arm, ablated: Arm) -> tuple[Count, Count]:
     """As above, but prepacked weights of oneDNN and MKL stay: their patterns run at freezing time in any case."""
     left = tuple(node.name for node in _calls(ablated.facts) if node.target.startswith(_PREPACKED))
-    return Count(rewritten(base, ablated) + left), Count(left)
+    return Count(tuple(name for name in undone(base, ablated) if name not in left) + left), Count(left)
 
 
 def explain_patterns(base: Arm, ablated: Arm, left: Count) -> str:
@@ -55,14 +65,16 @@ def explain_patterns(base: Arm, ablated: Arm, left: Count) -> str:
     return f"{joined(left.left)} come from weight prepacking at freezing time, which pattern_matcher does not reach."
 
 
-def _rewriting(name: str, counted: str, satisfied: str, next_step: str = "") -> Postcondition:
+def _rewriting(
+    name: str, counted: str, satisfied: str, rewritten: Rewritten = undone, next_step: str = ""
+) -> Postcondition:
     return Postcondition(
         name=name,
         counted=counted,
         satisfied=satisfied,
         earliest=Stage.FX,
         needs=("fx",),
-        measure=measure_rewritten,
+        measure=measure_rewritten(rewritten),
         next_step=next_step,
     )
 
@@ -79,7 +91,7 @@ PATTERN_MATCHING = Postcondition(
     next_step="Prepacking goes away with `parameter-freezing`.",
 )
 DECOMPOSITIONS = _rewriting(
-    "decompositions", "nodes that come from decompositions", "no operator of this graph is decomposed"
+    "decompositions", "nodes that come from decompositions", "no operator of this graph is decomposed", made
 )
 CONSTANT_FOLDING = _rewriting(
     "constant-folding", "nodes that were folded into constants", "the graph has no constant to fold"
@@ -91,5 +103,5 @@ CSE = _rewriting(
     "cse",
     "calls that were merged",
     "the graph has no repeated calls that could be merged",
-    "Only training graphs are partitioned, and so deduplicated.",
+    next_step="Only training graphs are partitioned, and so deduplicated.",
 )

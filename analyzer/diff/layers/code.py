@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from analyzer.analyze.launches import launches
-from analyzer.diff.kernel_text import canonical_kernel, erased, readable_kernel
+from analyzer.diff.kernel_text import canonical_kernel, erased, hinted_loops, readable_kernel
 from analyzer.diff.layers.fx import both
 from analyzer.diff.layers.lowering import Touched, buffer_side
 from analyzer.diff.layers.words import home_text
-from analyzer.diff.matching import GraphSide, Matching
+from analyzer.diff.matching import GraphSide, Matching, is_alone
 from analyzer.diff.records import Change, Kind, Layer, Side
 from analyzer.diff.regroup import Regrouping, regroupings
 from analyzer.facts import BufferFact, Storage
@@ -47,14 +47,19 @@ def _wrapper_changes(matching: Matching) -> Iterator[Change]:
 def _storage_changes(matching: Matching) -> Iterator[Change]:
     """Where a buffer that both graphs have lives: allocated, fused away, in another's memory."""
     for one, other in matching.pairs():
-        if Storage.UNKNOWN not in (one.storage, other.storage) and not _same_home(matching, one, other):
+        if not {Storage.UNKNOWN, Storage.NONE} & {one.storage, other.storage} and not _same_home(matching, one, other):
             sides = buffer_side(matching.old, one, home_text(one)), buffer_side(matching.new, other, home_text(other))
             yield Change(Kind.CHANGED, Layer.CODE, "storage", both(one.ir_class, other.ir_class), *sides)
 
 
 def _same_home(matching: Matching, one: BufferFact, other: BufferFact) -> bool:
-    shared, naming = one.shares_memory_with, matching.naming(matching.old)
-    return one.storage == other.storage and (naming(shared) if shared else None) == other.shares_memory_with
+    """In another's memory: that this other one is new or gone is told where it is."""
+    pair = one.shares_memory_with, other.shares_memory_with
+    if one.storage != other.storage or None in pair:
+        return one.storage == other.storage and pair[0] == pair[1]
+    naming = matching.naming(matching.old), matching.naming(matching.new)
+    names = naming[0](pair[0] or ""), naming[1](pair[1] or "")
+    return names[0] == names[1] or any(map(is_alone, names))
 
 
 # ------------------------------------------------------------------------------------------------------------ kernels
@@ -144,14 +149,28 @@ class _Kernels:
             _bound(self.matching, self.matching.old, one, before),
             _bound(self.matching, self.matching.new, other, after),
         )
-        if before.backend == after.backend and canonical_kernel(before, bound[0]) == canonical_kernel(after, bound[1]):
+        aspect = _difference(before, after, bound)
+        if aspect is None or (aspect == "pointers" and self._moved(pair, bound)):
             return
-        pointers = before.backend == after.backend and erased(before) == erased(after)
+        side = _hints_side if aspect == "hints" else _kernel_side
+        yield Change(Kind.CHANGED, Layer.CODE, aspect, "kernel", side(before), side(after))
+
+    def _moved(self, pair: Regrouping, bound: tuple[Mapping[str, str], Mapping[str, str]]) -> bool:
+        """Whether other pointers follow from buffers told before: of another home, or that only one graph has."""
         written = {name for name, key in self.old.of_buffer.items() if key == pair.old[0]}
-        if pointers and written & self.stored.old:
-            return
-        aspect = "pointers" if pointers else "body"
-        yield Change(Kind.CHANGED, Layer.CODE, aspect, "kernel", _kernel_side(before), _kernel_side(after))
+        return bool(written & self.stored.old) or any(is_alone(name) for names in bound for name in names.values())
+
+
+def _difference(one: KernelDef, other: KernelDef, bound: tuple[Mapping[str, str], Mapping[str, str]]) -> str | None:
+    """What differs between two kernels: the `body`, or only its `pointers`, or only its `hints`."""
+    if one.backend != other.backend:
+        return "body"
+    if canonical_kernel(one, bound[0]) == canonical_kernel(other, bound[1]):
+        return None
+    if erased(one) == erased(other):
+        return "pointers"
+    hintless = canonical_kernel(one, bound[0], hints=False), canonical_kernel(other, bound[1], hints=False)
+    return "hints" if hintless[0] == hintless[1] else "body"
 
 
 def _near(side: GraphSide, calls: _Calls, key: str) -> set[str]:
@@ -175,6 +194,10 @@ def _bound(matching: Matching, side: GraphSide, call: KernelCall, kernel: Kernel
 def _calls_side(calls: list[KernelCall]) -> Side:
     names = tuple(call.callee for call in calls)
     return Side(names, ", ".join(names), calls[0].location)
+
+
+def _hints_side(kernel: KernelDef) -> Side:
+    return Side((kernel.name,), f"ivdep on {hinted_loops(kernel)} loops", kernel.location)
 
 
 def _kernel_side(kernel: KernelDef) -> Side:

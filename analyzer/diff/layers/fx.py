@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from analyzer.compare.sameness import same_program
 from analyzer.diff.fx_matching import FxShape
+from analyzer.diff.fx_regions import Region, regions
 from analyzer.diff.layers.words import arrival_text
 from analyzer.diff.matching import GraphSide, Matching
 from analyzer.diff.records import Change, Kind, Layer, Side
+from analyzer.facts import NodeFact
 from analyzer.model import FxNode
 
 
 def fx_changes(matching: Matching) -> Iterator[Change]:
     """Nodes that came, went or changed, and the graph's results."""
-    removed, added = matching.fx.left()
-    yield from (_lone(Kind.REMOVED, node, matching.old) for node in removed if _counts(node))
-    yield from (_lone(Kind.ADDED, node, matching.new) for node in added if _counts(node))
+    removed, added = ([node for node in nodes if _counts(node)] for nodes in matching.fx.left())
+    facts = [{fact.name: fact for fact in side.facts.nodes} for side in (matching.old, matching.new)]
+    for region in regions(matching.fx, removed, added):
+        sides = _side(region.old, facts[0], matching.old), _side(region.new, facts[1], matching.new)
+        yield Change(_kind(region), Layer.FX, _aspect(region), _subject(region), *sides)
     for one, other in matching.fx.pairs():
         if _counts(one) or _counts(other):
             yield from _node_changes(matching, one, other)
@@ -38,14 +43,34 @@ def both(one: str, other: str) -> str:
     return " / ".join(sorted({one, other}))
 
 
-def _lone(kind: Kind, node: FxNode, side: GraphSide) -> Change:
-    fact = next(fact for fact in side.facts.nodes if fact.name == node.name)
+def _kind(region: Region) -> Kind:
+    return Kind.CHANGED if region.old and region.new else Kind.REMOVED if region.old else Kind.ADDED
+
+
+def _aspect(region: Region) -> str:
+    return "node" if len(region.old) + len(region.new) == 1 else "nodes"
+
+
+def _subject(region: Region) -> str:
+    nodes = (*region.old, *region.new)
+    return subject_of(nodes[0]) if len(nodes) == 1 else "nodes"
+
+
+def _side(nodes: Sequence[FxNode], facts: Mapping[str, NodeFact], side: GraphSide) -> Side:
+    """One node by what it is and became, several by their names with one line of code each."""
+    if not nodes:
+        return Side()
+    names = tuple(node.name for node in nodes)
+    lines = tuple(_node_text(node, facts[node.name], side) for node in nodes)
+    if len(nodes) == 1:
+        return Side(names, lines[0], nodes[0].location)
+    code = tuple(f"{name} = {line}" for name, line in zip(names, lines, strict=True))
+    return Side(names, ", ".join(names), nodes[0].location, code)
+
+
+def _node_text(node: FxNode, fact: NodeFact, side: GraphSide) -> str:
     text = f"{subject_of(node)} {_tensor_text(node)}".strip()
-    if node.op != "placeholder":
-        text += f", {arrival_text(fact, side)}"
-    here = Side((node.name,), text, node.location)
-    sides = (here, Side()) if kind == Kind.REMOVED else (Side(), here)
-    return Change(kind, Layer.FX, "node", subject_of(node), *sides)
+    return text if node.op == "placeholder" else f"{text}, {arrival_text(fact, side)}"
 
 
 def _tensor_text(node: FxNode) -> str:
@@ -79,10 +104,16 @@ def _argument_changes(matching: Matching, one: FxNode, other: FxNode) -> Iterato
     if _literals(one, old) != _literals(other, new):
         yield _changed("arguments", (one, other), _call_text(one), _call_text(other))
         return
-    passed = list(zip(one.inputs, other.inputs, strict=False))
-    rewired = [(a, b) for a, b in passed if a in matching.fx.to_new and b in matching.fx.to_old]
-    if any(matching.fx.to_new[a] != b for a, b in rewired):
+    if _rewired(matching, one, other):
         yield _changed("inputs", (one, other), _call_text(one), _call_text(other))
+
+
+def _rewired(matching: Matching, one: FxNode, other: FxNode) -> bool:
+    """Whether a matched node is passed in the place of another matched one."""
+    fx = matching.fx
+    left = Counter((place, fx.to_new[name]) for place, name in fx.old.operands(one) if name in fx.to_new)
+    right = Counter((place, name) for place, name in fx.new.operands(other) if name in fx.to_old)
+    return bool({place for place, _ in left - right} & {place for place, _ in right - left})
 
 
 def _literals(node: FxNode, shape: FxShape) -> object:

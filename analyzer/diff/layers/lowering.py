@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from analyzer.diff.bodies import canonical_body, readable_body
+from analyzer.diff.bodies import Naming, canonical_body, operations, readable_body
 from analyzer.diff.layers.fx import both, subject_of
 from analyzer.diff.layers.words import arrival_text, fate_text, home_text
 from analyzer.diff.matching import GraphSide, Matching, is_alone
 from analyzer.diff.records import Change, Kind, Layer, Side
-from analyzer.facts import BufferFact, Fate, NodeFact
+from analyzer.facts import BufferFact, Fate, NodeFact, Storage
 from analyzer.model import DumpNode, LoopBody
 
 
@@ -43,21 +44,35 @@ class Touched:
 
 
 def _fate_changes(matching: Matching) -> Iterator[Change]:
+    """Nodes with another fate, then those that are inlined elsewhere for no reason told before."""
     facts = {fact.name: fact for fact in matching.new.facts.nodes}
-    for one in matching.old.facts.nodes:
-        other = facts.get(matching.fx.to_new.get(one.name, ""))
-        if other is not None and (one.node.live or other.node.live):
-            yield from _fate_change(matching, one, other)
+    pairs = [(one, facts.get(matching.fx.to_new.get(one.name, ""))) for one in matching.old.facts.nodes]
+    both_live = [(one, other) for one, other in pairs if other is not None and (one.node.live or other.node.live)]
+    known = [pair for pair in both_live if not _is_doubtful(matching, *pair)]
+    moved = [pair for pair in known if pair[0].fate != pair[1].fate]
+    for one, other in moved:
+        yield _node_change("fate", one, other, (arrival_text(one, matching.old), arrival_text(other, matching.new)))
+    told = _homes(matching, moved)
+    for one, other in known:
+        if one.fate == other.fate == Fate.INLINED and _elsewhere(matching, one, other, told):
+            yield _node_change("inlined", one, other, (fate_text(one), fate_text(other)))
 
 
-def _fate_change(matching: Matching, one: NodeFact, other: NodeFact) -> Iterator[Change]:
-    if Fate.UNKNOWN in (one.fate, other.fate) or _only_unattributed(matching, one, other):
-        return
-    if one.fate != other.fate:
-        texts = arrival_text(one, matching.old), arrival_text(other, matching.new)
-        yield _node_change("fate", one, other, texts)
-    elif one.fate == Fate.INLINED and _elsewhere(matching, one, other):
-        yield _node_change("inlined", one, other, (fate_text(one), fate_text(other)))
+def _is_doubtful(matching: Matching, one: NodeFact, other: NodeFact) -> bool:
+    return Fate.UNKNOWN in (one.fate, other.fate) or _only_unattributed(matching, one, other)
+
+
+def _homes(matching: Matching, moved: Iterable[tuple[NodeFact, NodeFact]]) -> frozenset[str]:
+    """The buffers, by their new names, that compute a node of another fate, or one that only one graph has."""
+    lone = tuple({node.name for node in nodes} for nodes in matching.fx.left())
+    ones = {one.name for one, _ in moved} | lone[0], {other.name for _, other in moved} | lone[1]
+    old = {name for fact in matching.old.facts.nodes if fact.name in ones[0] for name in _computed_in(fact)}
+    new = {name for fact in matching.new.facts.nodes if fact.name in ones[1] for name in _computed_in(fact)}
+    return frozenset({matching.buffers.get(name, "") for name in old} | new)
+
+
+def _computed_in(fact: NodeFact) -> tuple[str, ...]:
+    return (*fact.inlined_into, fact.buffer) if fact.buffer else fact.inlined_into
 
 
 def _only_unattributed(matching: Matching, one: NodeFact, other: NodeFact) -> bool:
@@ -70,16 +85,16 @@ def _only_unattributed(matching: Matching, one: NodeFact, other: NodeFact) -> bo
     return one.fate != other.fate and any(twin is not None and twin.fx_node is None for twin in twins)
 
 
-def _elsewhere(matching: Matching, one: NodeFact, other: NodeFact) -> bool:
-    """Whether it is computed more or less often, or elsewhere among the buffers that both graphs have.
+def _elsewhere(matching: Matching, one: NodeFact, other: NodeFact, told: frozenset[str]) -> bool:
+    """Whether it is computed elsewhere among the buffers that both graphs have.
 
-    That a value now sits in the body of a buffer that is new follows from that buffer and is not told again.
+    That a value now sits in a new buffer, or beside a node of another fate, follows from that buffer or node and is not
+    told again; neither is that it left a buffer which now reads the new one.
     """
     old = {matching.buffers.get(name) for name in one.inlined_into}
     new = {name if name in matching.buffers_back else None for name in other.inlined_into}
-    if None in old or None in new:
-        return len(one.inlined_into) != len(other.inlined_into)
-    return old != new
+    lost, gained = old - new - told - {None}, new - old - told - {None}
+    return bool((lost and None not in new) or (gained and None not in old))
 
 
 def _node_change(aspect: str, one: NodeFact, other: NodeFact, texts: tuple[str, str]) -> Change:
@@ -112,6 +127,8 @@ def _properties(matching: Matching, one: BufferFact, other: BufferFact) -> Itera
         yield "class", one.ir_class, other.ir_class
     if one.layout is None or other.layout is None:
         return
+    if (one.storage == Storage.NONE) != (other.storage == Storage.NONE):
+        yield "layout", one.layout.kind, other.layout.kind
     for aspect in ("dtype", "device", "size", "stride"):
         old, new = getattr(one.layout, aspect), getattr(other.layout, aspect)
         if None not in (old, new) and matching.old.text(old) != matching.new.text(new):
@@ -134,18 +151,20 @@ def _told_by_fx(matching: Matching, fact: BufferFact) -> frozenset[str]:
 
 
 def _lone_helpers(matching: Matching) -> Iterator[Change]:
-    """Helper buffers that one graph lacks; those that hold a node's value are told with the node."""
+    """Buffers that one graph lacks; those that hold the value of a node of another fate are told with the node."""
     for fact in matching.old.facts.buffers:
-        if fact.name not in matching.buffers and _is_news(fact, set(matching.fx.to_new)):
+        if fact.name not in matching.buffers and _is_news(fact, matching.fx.to_new, matching.new):
             yield Change(Kind.REMOVED, Layer.LOWERING, "buffer", fact.ir_class, old=_helper_side(matching.old, fact))
     for fact in matching.new.facts.buffers:
-        if fact.name not in matching.buffers_back and _is_news(fact, set(matching.fx.to_old)):
+        if fact.name not in matching.buffers_back and _is_news(fact, matching.fx.to_old, matching.old):
             yield Change(Kind.ADDED, Layer.LOWERING, "buffer", fact.ir_class, new=_helper_side(matching.new, fact))
 
 
-def _is_news(fact: BufferFact, matched: set[str]) -> bool:
-    """Not the value of a node, and not made for nodes that only this graph has."""
-    return fact.fx_node is None and (not fact.origins or any(name in matched for name in fact.origins))
+def _is_news(fact: BufferFact, partners: Mapping[str, str], there: GraphSide) -> bool:
+    """A helper that is not made for nodes that only this graph has, or a further buffer of a node realized in both."""
+    if fact.fx_node is None:
+        return not fact.origins or any(name in partners for name in fact.origins)
+    return any(partners.get(fact.fx_node) == other.fx_node for other in there.facts.buffers if other.fx_node)
 
 
 def _helper_side(side: GraphSide, fact: BufferFact) -> Side:
@@ -153,7 +172,9 @@ def _helper_side(side: GraphSide, fact: BufferFact) -> Side:
     dtype = (layout.dtype or "").removeprefix("torch.") if layout else ""
     size = _listed(layout.size) if layout and layout.size is not None else ""
     made = f" for {', '.join(fact.origins)}" if fact.origins else ""
-    return buffer_side(side, fact, f"helper {fact.ir_class} {dtype}{size}{made} ({home_text(fact)})")
+    return buffer_side(
+        side, fact, f"{'helper ' * (fact.fx_node is None)}{fact.ir_class} {dtype}{size}{made} ({home_text(fact)})"
+    )
 
 
 # -------------------------------------------------------------------------------------------------------- loop bodies
@@ -168,19 +189,33 @@ def _body_changes(matching: Matching, touched: Touched) -> Iterator[Change]:
         if left is None or right is None or left.body is None or right.body is None or left.name in done:
             continue
         done.add(left.name)
-        bodies = (
-            canonical_body(left.body, old, matching.old.symbols),
-            canonical_body(right.body, new, matching.new.symbols),
-        )
-        if bodies[0] != bodies[1] and not _explained(matching, (one, left), (other, right), touched):
-            sides = _body_side(matching.old, one, left.body), _body_side(matching.new, other, right.body)
-            yield Change(Kind.CHANGED, Layer.LOWERING, "body", both(one.ir_class, other.ir_class), *sides)
+        aspect = _difference(matching, left.body, right.body, (old, new))
+        if aspect is not None and not _explained(matching, (one, left), (other, right), touched):
+            sides = _body_sides(matching, (one, left.body), (other, right.body))
+            yield Change(Kind.CHANGED, Layer.LOWERING, aspect, both(one.ir_class, other.ir_class), *sides)
 
 
-def _body_side(side: GraphSide, fact: BufferFact, body: LoopBody) -> Side:
-    amount = sum(statement.op not in ("get_index", "return") for statement in body.statements())
-    code = readable_body(body, lambda name: name)
-    return buffer_side(side, fact, f"a loop body of {amount} operations", code)
+def _difference(matching: Matching, one: LoopBody, other: LoopBody, naming: tuple[Naming, Naming]) -> str | None:
+    """What differs between two bodies: what they compute (`body`), or only where they do it (`indices`)."""
+    for places in (True, False):
+        left = canonical_body(one, naming[0], matching.old.symbols, places)
+        if left != canonical_body(other, naming[1], matching.new.symbols, places):
+            continue
+        return None if places else "indices"
+    return "body"
+
+
+def _body_sides(matching: Matching, old: tuple[BufferFact, LoopBody], new: tuple[BufferFact, LoopBody]) -> list[Side]:
+    """Each with how many operations it has, and which of them the other has not."""
+    pairs = ((matching.old, old, new), (matching.new, new, old))
+    return [_body_side(side, *own, operations(own[1]) - operations(there[1])) for side, own, there in pairs]
+
+
+def _body_side(side: GraphSide, fact: BufferFact, body: LoopBody, only: Counter[str]) -> Side:
+    amount = operations(body).total()
+    names = ", ".join(f"{op} ×{count}" if count > 1 else op for op, count in sorted(only.items()))
+    text = f"{amount} operation{'s' * (amount != 1)}{' with ' * bool(names)}{names}"
+    return buffer_side(side, fact, text, readable_body(body, lambda name: name))
 
 
 def _explained(

@@ -49,7 +49,7 @@ def _cells(arm: ArmResult) -> Iterator[str]:
     for count in (summary.scheduler_nodes, summary.groups, summary.kernel_calls, summary.loop_nests):
         yield "?" if count is None else f"{count:,}"
     yield byte_text(moved_bytes(summary))
-    yield "?" if arm.run.compile_s is None else f"{arm.run.compile_s:.1f} s"
+    yield "-" if arm.run.compile_s is None else f"{arm.run.compile_s:.1f} s"
     yield ratio_text(arm)
     yield seconds_text(arm.time.whole.median_s) if arm.time else ""
     yield agreement_text(arm.agreement)

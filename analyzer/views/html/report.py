@@ -1,4 +1,4 @@
-"""The page of a report: per graph the numbers, the five columns, the picture, and what is odd."""
+"""The page of a report: per graph the numbers and what is odd, the five columns, costs, reasons and the picture."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ from analyzer.facts import Evidence, GraphFacts
 from analyzer.model import Run
 from analyzer.views.deviceless import banner_lines, choice_lines
 from analyzer.views.html.layers import TITLES, Item, Layer, LayeredGraph, item_title, layered, row_numbers
+from analyzer.views.html.ledger import Table, Tables
 from analyzer.views.html.page import code_text, embedded, render
 from analyzer.views.html.picture import Picture, pictures
-from analyzer.views.reading import attribution_lines, reading_lines
-from analyzer.views.report import device_text, run_words
+from analyzer.views.ptx import estimate_lines
+from analyzer.views.reading import attribution_lines, oddity_lines, whole_line
+from analyzer.views.report import run_words
 from analyzer.views.settings import told_settings
+from analyzer.views.summary import device_text, numbers
 from analyzer.views.text import plain, shortened
 
 NAME, NOTE = 48, 140
@@ -62,7 +65,10 @@ class GraphPage:
     columns: Sequence[Column]
     pictures: Sequence[Picture]
     boxes: dict[str, int]
-    attribution: Sequence[str]
+    numbers: Sequence[tuple[str, str]]
+    costs: Sequence[Table]
+    reasons: Sequence[Table]
+    odd: Sequence[str]
     reading: Sequence[str]
     data: Any
 
@@ -76,6 +82,8 @@ def _graphs(graphs: Sequence[GraphFacts]) -> Iterator[GraphPage]:
     budget = CODE_BUDGET
     for facts in graphs:
         rows = layered(facts)
+        tables = Tables(facts, rows)
+        attribution = _lines(attribution_lines(facts, full=True))
         code = _codes(rows, budget)
         budget -= sum(map(len, code.values()))
         yield GraphPage(
@@ -84,8 +92,16 @@ def _graphs(graphs: Sequence[GraphFacts]) -> Iterator[GraphPage]:
             [Column(layer, *TITLES[layer], rows.column(layer)) for layer in Layer],
             pictures(facts),
             row_numbers(rows, Layer.GROUP),
-            _lines(attribution_lines(facts, full=True)),
-            [*_lines(choice_lines(facts.graph.deviceless, full=True)), *_lines(reading_lines(facts, full=True))],
+            [*numbers(facts), ("Attributed", attribution[0].removeprefix("Attributed: "))],
+            tables.costs(),
+            tables.reasons(),
+            _lines(oddity_lines(facts, full=True)),
+            [
+                *attribution[1:],
+                *_lines(choice_lines(facts.graph.deviceless, full=True)),
+                *_lines(estimate_lines(facts.graph.ptx, full=True)),
+                *_lines(whole_line(facts)),
+            ],
             embedded(_data(rows, code, facts.graph.path)),
         )
 

@@ -237,6 +237,12 @@
           if (box) this.pin(Number(box.dataset.n));
         });
       }
+      for (const ledger of all(".ledger", this.section)) {
+        ledger.addEventListener("click", (event) => {
+          const name = event.target.closest(".go");
+          if (name) { this.pin(Number(name.dataset.n)); this.focus(Number(name.dataset.n)); }
+        });
+      }
       this.clearButton.addEventListener("click", () => this.pin(null));
       const field = this.section.querySelector(".find");
       field.addEventListener("input", () => this.search(field.value));

@@ -20,7 +20,7 @@ def choose(torch: ModuleType, patch: Patch) -> None:
     """Take the place of the composite kernel, for autograd and below it."""
     kernel = patch.counting(_attention, _attention)
     for key in ("AutogradCUDA", "CUDA"):
-        tensors.register("scaled_dot_product_attention", kernel, key)
+        tensors.register("aten::scaled_dot_product_attention", kernel, key)
 
 
 def _attention(  # noqa: PLR0913, PLR0917 - the op's own signature

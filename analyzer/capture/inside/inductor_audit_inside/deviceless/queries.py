@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import defaultdict
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -74,7 +75,7 @@ def answer(torch: ModuleType, patch: Patch) -> None:
         "is_bf16_supported": lambda including_emulation=True: cc >= (8, 0) or including_emulation,
         "is_tf32_supported": constant(cc >= (8, 0)),
         "mem_get_info": constant((known.total_memory, known.total_memory)),
-        "memory_stats": lambda device=None: {},
+        "memory_stats": lambda device=None: defaultdict(int),
         "get_rng_state": lambda device="cuda": state.clone(),
         "initial_seed": constant(0),
     }
@@ -84,7 +85,32 @@ def answer(torch: ModuleType, patch: Patch) -> None:
         patch.replace(torch._C, name, constant(value))
     if torch.version.cuda is None:
         torch.version.cuda = CUDA_VERSION
+        for name in ("range_push", "range_pop", "range_start", "range_end", "mark"):
+            patch.replace(torch.cuda.nvtx, name, constant(0))
     torch.Tensor.pin_memory = lambda self, *args: self
+
+
+def answer_accelerator(accelerator: ModuleType, patch: Patch) -> None:
+    """The same questions without the name of CUDA; C++ answers them, and knows no device."""
+    import torch
+
+    memory = device.properties().total_memory
+    answers: dict[str, Callable[..., Any]] = {
+        **{name: constant(None) for name in ("synchronize", "set_stream", "empty_cache", *_SETTERS)},
+        **{name: constant(0) for name in (*_INDICES, *ZERO)},
+        "is_available": constant(True),
+        "device_count": constant(1),
+        "current_accelerator": constant(torch.device("cuda")),
+        "current_stream": lambda *args: Stream(),
+        "memory_stats": lambda *args: defaultdict(int),
+        "get_memory_info": constant((memory, memory)),
+    }
+    for name, function in answers.items():
+        _replace_everywhere(accelerator, name, function, patch)
+
+
+_SETTERS = ("set_device_index", "set_device_idx", "reset_peak_memory_stats", "reset_accumulated_memory_stats")
+_INDICES = ("current_device_index", "current_device_idx")
 
 
 def answer_dynamo(interfaces: ModuleType, patch: Patch) -> None:
@@ -148,6 +174,10 @@ class Stream:
     def query(self) -> bool:
         """All its work is done: there is none."""
         return True
+
+    def is_capturing(self) -> bool:
+        """No graph is being recorded."""
+        return False
 
     def synchronize(self) -> None:
         """Nothing to wait for."""

@@ -16,6 +16,12 @@ TABLE = (
         "torch.cuda and torch._C ask the driver what device there is; the profile answers",
     ),
     Patch(
+        "device queries without the name of CUDA",
+        "torch.accelerator",
+        "queries:answer_accelerator",
+        "torch.accelerator asks C++ which device there is",
+    ),
+    Patch(
         "streams and events",
         "torch",
         "queries:stand_in_for_streams",
@@ -37,6 +43,13 @@ TABLE = (
         cpu_wheel=True,
     ),
     Patch(
+        "device guard of older versions",
+        "torch",
+        "guard:guard_of_ones",
+        "c10 asks the guard for CUDA on every call, and the real one asks the driver",
+        before=(2, 10),
+    ),
+    Patch(
         "fake tensors without a device",
         "torch._subclasses.fake_tensor",
         "tensors:no_device_for_fakes",
@@ -49,6 +62,18 @@ TABLE = (
         "aten::empty and aten::empty_strided, which every CUDA tensor comes from, give FakeTensors",
     ),
     Patch(
+        "kernels of CUDA",
+        "torch._subclasses.fake_tensor",
+        "reached:send_back",
+        "some code of torch switches Python dispatch off, or launches without it; such calls go back to the fake mode",
+    ),
+    Patch(
+        "addresses of fake tensors",
+        "torch._subclasses.fake_tensor",
+        "tensors:number_addresses",
+        "programs compare addresses to see what shares memory, and Inductor to see what is aligned",
+    ),
+    Patch(
         "modules of fake parameters",
         "torch",
         "tensors:apply_to_modules",
@@ -59,6 +84,42 @@ TABLE = (
         "torch._subclasses.fake_tensor",
         "placeholders:answer",
         "a program that reads a value (a loss, a flag) goes on with a placeholder",
+    ),
+    Patch(
+        "formatted fake tensors",
+        "torch._subclasses.fake_tensor",
+        "placeholders:format_numbers",
+        "torch formats the value of a plain tensor only, and programs print their loss so",
+    ),
+    Patch(
+        "values that ops give",
+        "torch._subclasses.fake_impls",
+        "placeholders:answer_ops",
+        "comparisons, and C++ that reads a value, have no value to read; they go on with a placeholder",
+    ),
+    Patch(
+        "saved tensors",
+        "torch",
+        "checkpoints:skip_saving",
+        "there is nothing to write, and a file that the program has must not be lost",
+    ),
+    Patch(
+        "loaded tensors",
+        "torch",
+        "checkpoints:load_as_fakes",
+        "torch.load puts what was saved on a device into memory of that device",
+    ),
+    Patch(
+        "recurrent layers",
+        "torch",
+        "recurrent:without_cudnn",
+        "cuDNN's layers ask the driver about their stream before they come to an op",
+    ),
+    Patch(
+        "weights of recurrent layers",
+        "torch",
+        "recurrent:leave_weights_apart",
+        "moving such a layer to the device has cuDNN lay out its weights",
     ),
     Patch(
         "attention backend",
@@ -83,6 +144,13 @@ TABLE = (
         "torch._dynamo.output_graph",
         "tensors:share_the_fake_mode",
         "AOTAutograd refuses inputs that are fake in a mode other than its own",
+        before=(2, 13),
+    ),
+    Patch(
+        "state of another fake mode",
+        "torch._functorch.aot_autograd",
+        "tensors:share_the_fake_mode_of_state",
+        "so does it with what a graph keeps as attributes",
         before=(2, 13),
     ),
     Patch(

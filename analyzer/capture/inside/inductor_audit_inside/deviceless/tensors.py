@@ -9,7 +9,10 @@ from typing import Any
 from inductor_audit_inside.deviceless.patch import Patch
 
 _kept: dict[str, Any] = {}
-"""The one fake mode of all these tensors, and the library whose lifetime is that of its kernels."""
+"""The one fake mode of all these tensors, and the libraries whose lifetime is that of their kernels."""
+
+REGISTERED: set[str] = set()
+"""The ops, such as `aten::copy_`, that have a kernel of ours for CUDA."""
 
 
 def mode() -> Any:
@@ -36,6 +39,7 @@ def allocate_fakes(fake_tensor: ModuleType, patch: Patch) -> None:
     from torch.utils._mode_utils import no_dispatch
 
     _kept["mode"] = fake_tensor.FakeTensorMode(allow_non_fake_inputs=True)
+    _kept["mode"]._allow_unsafe_data_ptr_access = False  # C++ that asks for memory gets an exception, not address 0
     with _kept["mode"]:  # sets the guard of a CUDA build, see guard.py
         pass
     meta, cuda = torch.device("meta"), torch.device("cuda", 0)
@@ -50,18 +54,29 @@ def allocate_fakes(fake_tensor: ModuleType, patch: Patch) -> None:
             bare = torch.ops.aten.empty_strided.default(size, stride, device=meta, **options)
             return fake_tensor.FakeTensor(_kept["mode"], bare, cuda)
 
-    register("empty.memory_format", patch.counting(empty, empty), "CUDA")
-    register("empty_strided", patch.counting(empty_strided, empty_strided), "CUDA")
+    register("aten::empty.memory_format", patch.counting(empty, empty), "CUDA")
+    register("aten::empty_strided", patch.counting(empty_strided, empty_strided), "CUDA")
 
 
 def register(op: str, kernel: Any, key: str) -> None:
     """Register a kernel of an aten op; torch warns when it takes the place of one that is there."""
-    import torch
-
-    library = _kept.setdefault("library", torch.library.Library("aten", "IMPL"))
+    REGISTERED.add(op)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        library.impl(op, kernel, key)
+        _library("aten").impl(op.removeprefix("aten::"), kernel, key)
+
+
+def register_fallback(kernel: Any, key: str) -> None:
+    """Register what is called for ops without a kernel, with the op before its arguments."""
+    _library("_").fallback(kernel, key)
+
+
+def _library(namespace: str) -> Any:
+    import torch
+
+    if namespace not in _kept:
+        _kept[namespace] = torch.library.Library(namespace, "IMPL")
+    return _kept[namespace]
 
 
 def apply_to_modules(torch: ModuleType, patch: Patch) -> None:
@@ -108,7 +123,45 @@ def share_the_fake_mode(output_graph: ModuleType, patch: Patch) -> None:
     patch.around(output_graph.OutputGraph, "example_inputs", make)
 
 
+def share_the_fake_mode_of_state(aot_autograd: ModuleType, patch: Patch) -> None:
+    """Do the same for what a graph keeps as attributes, such as the state of an optimizer."""
+    from torch._guards import TracingContext
+
+    def make(original: Any) -> Any:
+        def construct_fake_mode(values: list[Any], *args: Any, **kwargs: Any) -> Any:
+            tracing = TracingContext.try_get()
+            if tracing is not None:
+                values[:] = [_in_mode_of(tracing, value) if is_fake(value) else value for value in values]
+            return original(values, *args, **kwargs)
+
+        return construct_fake_mode
+
+    patch.around(aot_autograd, "construct_fake_mode", make)
+
+
 def _in_mode_of(tracing: Any, value: Any) -> Any:
     symbols = tracing.tensor_to_context.get(value)
     source = getattr(symbols, "tensor_source", None)
     return tracing.fake_mode.from_tensor(value, symbolic_context=symbols, source=source, trace=False)
+
+
+def number_addresses(fake_tensor: ModuleType, patch: Patch) -> None:
+    """One per storage, for Python alone: what asks in C++ wants the memory."""
+    import torch
+
+    def of_storage(storage: Any) -> int:
+        return int(storage._cdata) << 9  # as aligned as CUDA's allocator does it
+
+    def of_tensor(original: Any) -> Any:
+        def data_ptr(self: Any) -> int:
+            if not is_fake(self):
+                return int(original(self))
+            return of_storage(self.untyped_storage()) + int(self.storage_offset() * self.element_size())
+
+        return data_ptr
+
+    def of_untyped(original: Any) -> Any:
+        return lambda self: of_storage(self) if self.device.type == "meta" else original(self)
+
+    patch.around(fake_tensor.FakeTensor, "data_ptr", of_tensor)
+    patch.around(torch.UntypedStorage, "data_ptr", of_untyped)

@@ -9,6 +9,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+_SUM = "Gradient addition node due to multiple use of tensor around:"
+"""What marks a sum in torch versions that have no name for it."""
+
 _nodes: set[Any] = set()
 
 
@@ -48,7 +51,7 @@ def of_node(node: Any) -> Iterator[None]:
     try:
         yield
     finally:
-        traceback.set_stack_trace([*stack, traceback.GRADIENT_ACC_SPECIAL_STACK])
+        traceback.set_stack_trace([*stack, getattr(traceback, "GRADIENT_ACC_SPECIAL_STACK", _SUM)])
         traceback.reset_grad_fn_seq_nr()
         _if_there(traceback, "_reset_autograd_backward")
 
