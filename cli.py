@@ -698,6 +698,8 @@ def _text_of(path: Path) -> str:
     from analyzer.errors import ArtifactError, UsageError
     from analyzer.model import Location
 
+    if path.exists() and not path.is_file():
+        raise UsageError(f"cannot read {path}: it is no plain file")
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:

@@ -10,6 +10,7 @@ from analyzer.graph import Graph, Key
 from analyzer.model import DumpNode, Layout, Location, SourceSite
 from analyzer.reasons.ledger import REMOVED, Entries
 from analyzer.reasons.why import Why, leaves_of
+from analyzer.words import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,7 @@ def _stored(buffer: BufferFact) -> str:
 def _holds(buffer: BufferFact) -> str:
     if buffer.fx_node is not None:
         return f"holds {buffer.fx_node}"
-    return f"holds no FX node's value: {buffer.reason}" if buffer.reason else ""
+    return f"holds no value that an FX node is known to be: {buffer.reason}" if buffer.reason else ""
 
 
 def _read_by(buffer: BufferFact) -> str:
@@ -146,8 +147,8 @@ def _scheduler_node(leaf: DumpNode) -> Told:
 
 def _kernel_words(kernel: KernelFact) -> Iterator[str]:
     yield kernel.backend
-    yield f"{kernel.calls} call{'' if kernel.calls == 1 else 's'}"
+    yield counted(kernel.calls, "call")
     if kernel.loop_nests is not None:
-        yield f"{kernel.loop_nests} loop nest{'' if kernel.loop_nests == 1 else 's'}"
+        yield counted(kernel.loop_nests, "loop nest")
     if kernel.bytes_read is not None and kernel.bytes_written is not None:
         yield f"reads {kernel.bytes_read:,} bytes, writes {kernel.bytes_written:,}"

@@ -189,6 +189,16 @@ class GraphFacts:
         """The fact about a buffer."""
         return next((fact for fact in self.buffers if fact.name == name), None)
 
+    def computed_by_group(self) -> dict[str, tuple[str, ...]]:
+        """For each group the FX nodes that it computes, views left out, in graph order."""
+        group_of = {buffer: group.name for group in self.groups for buffer in group.buffers}
+        found: dict[str, dict[str, None]] = {group.name: {} for group in self.groups}
+        for fact in self.nodes:
+            for buffer in (fact.buffer, *fact.inlined_into) if fact.fate is not Fate.VIEW else ():
+                if buffer in group_of:
+                    found[group_of[buffer]][fact.name] = None
+        return {group: tuple(names) for group, names in found.items()}
+
 
 def numel(size: tuple[Size, ...] | None) -> int | None:
     """Elements of a shape; None when it is unknown or symbolic."""

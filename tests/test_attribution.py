@@ -11,9 +11,11 @@ from analyzer.analyze import analyze
 from analyzer.analyze.dead import GONE
 from analyzer.facts import Evidence, Fate, GraphFacts, Storage
 from analyzer.load import load_run
+from analyzer.model import Location, Problem
 from tests.accuracy import LEVELS, measure, row, without
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
+CUT_OFF = Problem(Location("ir_pre_fusion.txt", 9), "expected 'ops', found the end of the node")
 CAPTURED = sorted(path for path in (FIXTURES / "captured").iterdir() if path.is_dir())
 
 
@@ -153,6 +155,38 @@ def test_without_a_dump_nothing_is_said_to_be_folded():
     assert (facts.summary.realized, facts.summary.groups, facts.summary.bytes_read) == (None, None, None)
 
 
+def test_an_op_is_computed_where_its_operation_is_and_not_where_a_helper_brings_its_result():
+    """The variance of relu: two sums (buf1, buf3) and the result (buf5) do relu, the divisions of the sums do not."""
+    facts = facts_of(FIXTURES / "runs" / "cpu-2.13" / "c28_mark_dynamic", "forward")
+    assert facts.node("relu").inlined_into == ("buf1", "buf3", "buf5")
+    assert "relu" in facts.buffer("buf2").origins
+    computed = facts.computed_by_group()
+    holding = {name for name, names in computed.items() if "relu" in names}
+    assert holding == {facts.buffer(name).group for name in ("buf1", "buf3", "buf5")}
+
+
+def test_a_library_call_computes_itself_alone():
+    facts = facts_of_capture("attention_block-2.13", "forward")
+    calls = [group.name for group in facts.groups if (group.kernel or "").startswith("extern_kernels.")]
+    assert calls
+    assert all(len(facts.computed_by_group()[name]) == 1 for name in calls)
+
+
+def test_of_a_dump_that_was_cut_off_nothing_is_counted():
+    graph = without(load_run(FIXTURES / "captured" / "sin_cos_inlining").graphs[0], "bare")
+    cut = replace(graph.pre, nodes=graph.pre.nodes[:1], artifact=replace(graph.pre.artifact, problems=(CUT_OFF,)))
+    post = replace(graph.post, artifact=replace(graph.post.artifact, problems=(CUT_OFF,)))
+    summary = analyze(replace(graph, pre=cut, post=post)).summary
+    assert (summary.scheduler_nodes, summary.groups, summary.bytes_read, summary.bytes_written) == (None,) * 4
+
+
+def test_the_wrapper_alone_tells_what_is_allocated():
+    """One buffer of 1000 floats, whether or not an IR dump is there."""
+    graph = load_run(FIXTURES / "captured" / "sin_cos_thresholds").graphs[0]
+    alone = replace(without(graph, "bare"), pre=None, post=None)
+    assert {analyze(one).summary.allocated_bytes for one in (graph, alone)} == {4000}
+
+
 def test_without_code_storage_and_kernels_are_unknown():
     graph = load_run(FIXTURES / "captured" / "sin_cos_thresholds").graphs[0]
     facts = analyze(replace(without(graph, "bare"), code=None))
@@ -169,6 +203,42 @@ def test_the_sidecar_is_believed_and_named():
     # Inductor notes no origin node for a getitem; the record of its lowering names the buffer.
     assert {buffer.name: buffer.fx_node for buffer in facts.buffers} == recorded | {"buf1": "getitem_1"}
     assert facts.node("getitem_1").buffer == "buf1"
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(
+    ("graph", "owners"),
+    [
+        # max(-1) over 5: the argmax ends in `where`, as the value that is made of it does
+        ("inference_0", {"buf0": "getitem_1", "buf1": "where"}),
+        # one_hot(...).sum(1) adds two elements up inside the sum over 16
+        ("inference_1", {"buf8": "sum_2", "buf10": "mul_1", "buf11": "mean_2"}),
+        # cat([fours[:1], eights], 1): 3 additions make the view of `fours`, 7 make `eights`
+        ("inference_2", {"buf0": "slice_7", "buf1": "add_2", "buf2": "cat", "buf4": "add_3", "buf5": "cat_1"}),
+    ],
+)
+def test_values_that_look_alike_are_told_apart(graph, owners, level):
+    facts = facts_of(FIXTURES / "captured" / "written_out-2.13", graph, level)
+    assert {name: facts.buffer(name).fx_node for name in owners} == owners
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_what_is_written_into_a_buffer_is_not_computed_by_its_own_body(level):
+    """zeros(4, 6) is filled in buf0; index_put_ adds relu(values) to it in another loop."""
+    facts = facts_of(FIXTURES / "captured" / "written_out-2.13", "inference_3", level)
+    written = facts.node("index_put").buffer
+    writer = next(b for b in facts.buffers if b.shares_memory_with == written)
+    assert facts.buffer(written).origins == ("full_default",)
+    assert "relu" in writer.origins
+
+
+def test_where_nothing_fits_no_helper_is_claimed():
+    """An op of which only the name is changed: what computes it is there, and nobody can say whose it is."""
+    graph = without(load_run(FIXTURES / "captured" / "sin_cos_thresholds").graphs[0], "bare")
+    nodes = tuple(replace(n, target="aten.erf.default") if n.name == "cos" else n for n in graph.fx.nodes)
+    facts = analyze(replace(graph, fx=replace(graph.fx, nodes=nodes)))
+    assert facts.buffer("buf0").fx_node is None
+    assert facts.buffer("buf0").reason.startswith("no FX node fits: ")
 
 
 @pytest.mark.parametrize("level", LEVELS)

@@ -63,6 +63,14 @@ def arm_of(model: str, arm: str, where: str = "cpu-2.13") -> str:
 
 # ------------------------------------------------------------------------------------------------------ real pairs
 
+
+def test_code_that_changed_under_equal_counts_is_named() -> None:
+    """One call before and after; the function stores cos and loads it again."""
+    rungs = only(judged(arm_of("sincos", "baseline"), arm_of("sincos", "inlining+fusion"), "inlining+fusion")).rungs
+    code = next(rung for rung in rungs if rung.rung is RungName.CODE)
+    assert [citation.text for citation in code.evidence] == ["kernel calls: 1 -> 1; other code in cpp_fused_cos_sin_0"]
+
+
 PAIRS = [
     ("cpu-2.13/baseline/sincos", "cpu-2.13/realize-thresholds/sincos", "realize-thresholds", "INERT", None),
     ("cpu-2.5/baseline/sincos", "cpu-2.5/realize-thresholds/sincos", "realize-thresholds", "EFFECTIVE", "fusion"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+import venv
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from analyzer.capture import (
     CaptureResult,
     Progress,
     capture,
+    interpreter,
     module_command,
     parse_setting,
     script_command,
@@ -35,6 +37,14 @@ def script(tmp_path: Path):
         return str(path)
 
     return write
+
+
+@pytest.fixture(scope="session")
+def bare_python(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """An interpreter without torch."""
+    folder = tmp_path_factory.mktemp("bare")
+    venv.create(folder, symlinks=True)
+    return str(folder / "bin/python")
 
 
 def run(tmp_path: Path, command: tuple[str, ...], **options) -> CaptureResult:
@@ -126,6 +136,19 @@ def test_the_users_own_sitecustomize_still_runs(tmp_path, script, capfd, monkeyp
 
 
 # ------------------------------------------------------------------------------------------------------- how runs end
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("import torch", "the command ended with exit code 1 before any graph was compiled"),
+        ("pass", "no process of the command imported torch under the hook"),
+    ],
+)
+def test_an_interpreter_without_torch_is_named(tmp_path, script, bare_python, capfd, body, message):
+    (found,) = run(tmp_path, script_command(script(body), python=bare_python)).findings
+    assert found.message == message
+    assert found.hint == f"{bare_python} has no torch: choose the interpreter that has yours with --python."
 
 
 def test_a_process_without_torch_is_said_not_to_be_reached(tmp_path, script):
@@ -220,6 +243,12 @@ def test_a_folder_of_somebody_else_is_not_touched(tmp_path, script):
         run(tmp_path, script_command(script("open('ran', 'w')")))
     assert not (tmp_path / "ran").exists()
     assert (tmp_path / "run/notes.txt").read_text() == "mine"
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path, script):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match=r"cannot make .*/file/run: Not a directory"):
+        capture(CaptureRequest(script_command(script("pass")), out=tmp_path / "file/run", cwd=tmp_path))
 
 
 @pytest.mark.parametrize("extra", ["notes.txt", None])
@@ -395,6 +424,24 @@ def test_an_interpreter_without_torch_is_told_before_anything_runs(tmp_path):
     with pytest.raises(CaptureError, match="cannot import torch: ModuleNotFoundError"):
         capture(CaptureRequest(("true",), settings=(("a", "1"),), python=str(fake), out=tmp_path / "run"))
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("body", "message", "hint"),
+    [
+        ("sleep 60", "did not import torch within 0 minutes", "Is the machine very busy?"),
+        ("true", "is no Python interpreter", "--python"),
+    ],
+)
+def test_an_interpreter_that_does_not_answer_is_told_in_one_line(tmp_path, monkeypatch, body, message, hint):
+    monkeypatch.setattr(interpreter, "_TIMEOUT_S", 0.3)
+    fake = tmp_path / "python"
+    fake.write_text(f"#!/bin/sh\nexec {body}\n")
+    fake.chmod(0o755)
+    with pytest.raises(CaptureError) as error:
+        capture_settings.ask_interpreter(str(fake))
+    assert str(error.value) == f"{fake} {message}"
+    assert hint in str(error.value.hint)
 
 
 @pytest.mark.parametrize("command", [("no-such-program-here",), ("./missing.sh",)])

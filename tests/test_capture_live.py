@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from analyzer.artifacts import sidecar
+from analyzer.artifacts import rare, sidecar
 from analyzer.artifacts.sidecar import Sidecar
 from analyzer.capture import CaptureRequest, CaptureResult, capture, script_command
 from analyzer.errors import UsageError
@@ -35,7 +35,7 @@ def run(out: Path, command: tuple[str, ...], **options) -> CaptureResult:
 
 
 def sidecars(result: CaptureResult) -> list[Sidecar]:
-    paths = [result.folder / entry.folder / sidecar.FILE_NAME for entry in result.manifest.graphs]
+    paths = [result.folder / entry.folder / rare.SIDECAR for entry in result.manifest.graphs]
     return [sidecar.parse(path.read_text(encoding="utf-8"), str(path)) for path in paths]
 
 

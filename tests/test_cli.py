@@ -209,6 +209,22 @@ def test_a_terminal_without_unicode_gets_an_answer_too() -> None:
     assert "2 ops ? 1 scheduler node" in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (["report", "PIPE"], 2, "expected a folder or a plain file"),
+        (["doctor", "PIPE"], 1, "expected a folder or a plain file"),
+        (["check", "PIPE", str(POINTWISE)], 2, "it is no plain file"),
+    ],
+)
+def test_nobody_waits_for_a_pipe(tmp_path: Path, arguments: list[str], code: int, told: str) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    done = run(*(str(pipe) if argument == "PIPE" else argument for argument in arguments))
+    assert done.returncode == code
+    assert told in " ".join((done.stdout + done.stderr).split())
+
+
 @pytest.mark.parametrize("arguments", [["report", str(RUNS / "c11_mlp_train")], ["ablations", "--json"]])
 def test_a_closed_pipe_is_no_error(arguments: list[str]) -> None:
     command = [sys.executable, str(ROOT / "cli.py"), *arguments]

@@ -25,7 +25,7 @@ from analyzer.lab import ArmSpec, Role, Script, Target
 from analyzer.lab.keys import arm_key
 from analyzer.lab.run import ArmTask
 from analyzer.load import load_run
-from analyzer.model import Artifact, ArtifactState, CompiledGraph
+from analyzer.model import Artifact, ArtifactState, CompiledGraph, DumpNode, IrDump
 from analyzer.verdict import Verdict
 from analyzer.views.deviceless import banner_lines, choice_lines
 from analyzer.views.json import report_document
@@ -153,7 +153,11 @@ def test_what_was_never_promised_is_experimental(installed, part):
 @pytest.mark.parametrize(
     ("installed", "part", "hint"),
     [
-        (Installed("2.13.0+cpu", cuda=False, triton=None), "triton is missing", "pip install triton==3.7.1"),
+        (
+            Installed("2.13.0+cpu", cuda=False, triton=None),
+            "their/python has no triton",
+            "their/python -m pip install triton==3.7.1",
+        ),
         (Installed("2.14.1", cuda=True, triton="3.8.0", platform="darwin"), "needs Linux", "Linux"),
         (Installed("2.5.1", cuda=True, triton="3.1.0"), "too old", "2.14"),
         (Installed("2.14.1", cuda=False, triton="3.8.0", hip="6.2"), "ROCm", "CUDA"),
@@ -161,7 +165,7 @@ def test_what_was_never_promised_is_experimental(installed, part):
 )
 def test_what_cannot_work_is_said_before_anything_runs(installed, part, hint):
     with pytest.raises(CaptureError, match=part) as error:
-        judge(installed)
+        judge(installed, "their/python")
     assert hint in str(error.value.hint)
 
 
@@ -256,6 +260,44 @@ def test_a_verdict_is_doubted_only_where_an_assumption_decided_it(ablation, verd
     assert bool(doubts(ablation, verdict, (graph(*choices), bare))) is doubted
     assert bool(doubts(ablation, verdict, (bare, graph(*choices)))) is doubted
     assert doubts(ablation, verdict, (bare, bare)) == ()
+
+
+def post(*groups: tuple[str, bool]) -> CompiledGraph:
+    """A graph with an assumed winner, and groups of two members; in some the first is a template."""
+    nodes = tuple(
+        DumpNode(
+            name,
+            "FusedSchedulerNode",
+            ("SchedulerNode", "SchedulerNode"),
+            members=(
+                DumpNode(name.split("_")[0], "SchedulerNode", ("TritonTemplateBuffer",) if template else ()),
+                DumpNode(name.split("_")[1], "SchedulerNode", ("ComputedBuffer",)),
+            ),
+        )
+        for name, template in groups
+    )
+    dump = IrDump(Artifact("ir_post_fusion.txt", ArtifactState.PARSED), nodes)
+    return replace(graph(WINNER), post=dump)
+
+
+EPILOGUE, POINTWISE = ("op0_op1", True), ("op2_op3", False)
+
+
+@pytest.mark.parametrize(
+    ("ablation", "groups", "counted", "doubted"),
+    [
+        ("fusion", (EPILOGUE,), ("op0_op1",), True),
+        ("fusion", (EPILOGUE, POINTWISE), ("op0_op1", "op2_op3"), False),
+        ("fusion", (), (), True),
+        ("vertical-fusion", (EPILOGUE, POINTWISE), ("op0 -> op1",), True),
+        ("vertical-fusion", (EPILOGUE, POINTWISE), ("op0 -> op1", "op2 -> op3"), False),
+        ("inlining+fusion", (EPILOGUE,), ("op0_op1", "relu"), False),
+        ("horizontal-fusion", (EPILOGUE,), (), False),
+    ],
+)
+def test_fusion_is_doubted_only_where_a_template_has_all_that_was_fused(ablation, groups, counted, doubted):
+    """Had the library's kernel won, its epilogue would be a kernel of its own; other groups would be fused still."""
+    assert bool(doubts(ablation, Verdict.EFFECTIVE, (post(*groups), graph()), counted)) is doubted
 
 
 def test_arms_for_two_devices_are_not_compared(tmp_path):

@@ -35,6 +35,7 @@ PAIRS = [
     ("cpu-2.13/baseline/loopord", "cpu-2.13/loop-layout-reordering/loopord"),
     ("cpu-2.13/baseline/cse_train", "cpu-2.13/cse/cse_train"),
     ("cpu-2.5/baseline/sincos", "cpu-2.13/baseline/sincos"),
+    ("../captured/graph_break_whole", "../captured/graph_break"),
     ("cuda-2.14.1/baseline/resid", "cuda-2.14.1/peak-memory-reordering/resid"),
     ("cuda-2.14.1/baseline/convbn", "cuda-2.14.1/layout-optimization/convbn"),
 ]
@@ -141,6 +142,7 @@ def test_a_diff_mirrors(old: str, new: str) -> None:
     assert Counter(change.mirrored() for change in back.config) == Counter(there.config)
     assert Counter(change.mirrored() for change in back.environment) == Counter(there.environment)
     for one, other in zip(there.graphs, back.graphs, strict=True):
+        assert (other.new, other.old) == (one.old, one.new)
         assert Counter(change.mirrored() for change in other.changes) == Counter(one.changes)
 
 
@@ -217,6 +219,33 @@ def test_a_new_graph_break_does_not_shift_the_pairs() -> None:
     new.append(graph_of("model__2", "aten.cos", "aten.add"))
     found = [(one.name if one else None, other.name if other else None) for one, other in pair_graphs(old, new)]
     assert found == [("model__0", "model__1"), ("model__1", "model__2"), (None, "model__0")]
+
+
+def test_a_graph_break_moves_nodes_and_removes_none() -> None:
+    """Linear and GELU before it, linear and softmax after it: the value between them is returned and is an input."""
+    whole, broken = (load_run(FIXTURES / "captured" / name) for name in ("graph_break_whole", "graph_break"))
+    first, second = diff_runs(whole, broken).graphs
+    split, storage = first.changes
+    assert (split.kind, split.aspect, split.layer) == (Kind.SPLIT, "graphs", Layer.FX)
+    assert (split.old.ids, split.new.ids) == (
+        ("model__0_inference_0.0",),
+        ("model__0_inference_0.0", "model__1_inference_1.1"),
+    )
+    assert storage.detail == "reuses the memory of buf0 → returned, in the memory of buf0"
+    assert first.before is not None
+    assert first.after is not None
+    assert first.before.fx_nodes == first.after.fx_nodes
+    assert (second.old, second.new) == ("model__0_inference_0.0", "model__1_inference_1.1")
+    (crossing,) = second.changes
+    assert (crossing.kind, crossing.detail) == (Kind.ADDED, "input float32[8, 64]")
+
+
+def test_a_graph_that_computes_something_else_is_no_part() -> None:
+    """The old graph lost the nodes, but the new graph has others."""
+    old = replace(run("cpu-2.13/baseline/sincos"), graphs=(graph_of("a", "aten.sin", "aten.exp", "aten.log"),))
+    new = replace(old, graphs=(graph_of("a", "aten.sin", "aten.exp"), graph_of("b", "aten.cos", "aten.tan")))
+    pairs = [(graph.old, graph.new) for graph in diff_runs(old, new).graphs]
+    assert pairs == [("a", "a"), (None, "b")]
 
 
 def test_graphs_that_changed_keep_their_names_and_lone_graphs_each_other() -> None:

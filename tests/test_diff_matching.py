@@ -20,6 +20,7 @@ from analyzer.diff.loops import merged_loops
 from analyzer.diff.records import Change, Kind, Layer
 from analyzer.diff.regroup import Regrouping, regroupings
 from analyzer.diff.repeats import collapse
+from analyzer.diff.symbols import renamed
 from analyzer.facts import BufferFact, GraphFacts, GroupFact
 from analyzer.model import (
     Artifact,
@@ -131,9 +132,50 @@ def test_each_edit_of_a_node_is_told_by_its_name() -> None:
     (shape,) = fx_changes(old, wider)
     assert (shape.aspect, shape.detail) == ("shape", "[8] → [16]")
     (dtype,) = fx_changes(old, [*old[:3], replace(old[3], dtype="torch.float16")])
-    assert (dtype.aspect, dtype.detail) == ("dtype", "torch.float32 → torch.float16")
+    assert (dtype.aspect, dtype.detail) == ("dtype", "float32 → float16")
     (literal,) = fx_changes(old, [*old[:3], replace(old[3], args=("sin_1", "2"))])
     assert (literal.aspect, literal.detail) == ("arguments", "exp(sin_1) → exp(sin_1, 2)")
+
+
+def resized(nodes: list[FxNode], shape: tuple[int, ...]) -> list[FxNode]:
+    return [replace(node, shape=shape, args=(*node.args, str(list(shape)))) for node in nodes]
+
+
+def test_what_another_shape_entails_is_one_change() -> None:
+    """The input tells itself; that each node restates its shape as an argument, as views do, says nothing more."""
+    old = chain("aten.view.default", "cos", "sin")
+    new = resized(old, (16,))
+    first, following = fx_changes(resized(old, (8,)), new)
+    assert (first.aspect, first.old.ids, first.detail) == ("shape", ("x",), "[8] → [16]")
+    assert (following.aspect, following.detail) == ("shapes", "[8] → [16]")
+    assert following.old.ids == ("aten.view.default_0", "cos_1", "sin_2")
+
+
+def test_a_dtype_follows_only_when_an_argument_becomes_the_same() -> None:
+    old = chain("cos", "to", "sin")
+    dtypes = dict(zip((node.name for node in old), ("float16", "float16", "int8", "int8"), strict=True))
+    told = fx_changes(old, [replace(node, dtype=f"torch.{dtypes[node.name]}") for node in old])
+    assert [(change.aspect, change.old.ids) for change in told] == [
+        ("dtype", ("x",)),
+        ("dtype", ("to_1",)),
+        ("dtypes", ("cos_0", "sin_2")),
+    ]
+
+
+def test_a_shape_that_nothing_explains_is_told() -> None:
+    """A literal decides the size, and then what reads it follows."""
+    old, new = ([given_input("x"), call("f", "full", args=(size,)), call("s", "sin", "f")] for size in ("[8]", "[16]"))
+    wider = [new[0], *(replace(node, shape=(16,)) for node in new[1:])]
+    assert [(change.aspect, change.old.ids) for change in fx_changes(old, wider)] == [
+        ("shape", ("f",)),
+        ("shapes", ("s",)),
+    ]
+
+
+def test_sums_of_symbols_count_without_their_order() -> None:
+    """Inductor sorts by name, and names are arbitrary: `s0*s1 - 1` is `s27*s77 - 1` with `s77` first."""
+    assert renamed("s0*s1 - 1", {"s0": "s$0", "s1": "s$1"}) == renamed("s27*s77 - 1", {"s77": "s$0", "s27": "s$1"})
+    assert renamed("s0 - s1", {"s0": "s$0", "s1": "s$1"}) != renamed("s0 - s1", {"s0": "s$1", "s1": "s$0"})
 
 
 def test_swapped_operands_are_a_difference() -> None:
@@ -284,6 +326,13 @@ def test_a_masked_part_counts() -> None:
 
     assert canonical(masked("1.0")) == canonical(masked("1.0"))
     assert canonical(masked("1.0")) != canonical(masked("2.0"))
+
+
+def test_swapped_operands_read_alike() -> None:
+    """Between two versions they would be half of the lines of a body that differs elsewhere."""
+    loads = [Statement(name, "load", (f"arg{at}_1", "index0")) for at, name in enumerate(("load", "load_1"))]
+    one, other = (body(*loads, Statement("add", "add", args)) for args in (("load", "load_1"), ("load_1", "load")))
+    assert readable_body(one, lambda name: name) == readable_body(other, lambda name: name)
 
 
 def test_a_body_reads_as_short_lines() -> None:

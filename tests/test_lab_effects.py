@@ -167,9 +167,13 @@ def experiment(**arms: float) -> dict[frozenset[str], tuple[tuple[float, ...], .
     }
 
 
+QUIET = (0.999, 1.001)
+ONE_ALONE = experiment(none=1.0, a=1.04**30, b=1.04, ab=1.04**31)
+
+
 def test_two_overlapping_optimizations():
     """The paper's shape: each alone costs little, both together a lot. log(4) is shared log(2) and log(2)."""
-    found = factorial_effects(("a", "b"), experiment(none=1.0, a=1.0, b=1.0, ab=4.0))
+    found = factorial_effects(("a", "b"), experiment(none=1.0, a=1.0, b=1.0, ab=4.0), QUIET)
     effects = {(one.kind, one.of): one for one in found.effects}
     assert found.total is not None
     assert found.total.log_ratio == pytest.approx(log(4))
@@ -177,12 +181,12 @@ def test_two_overlapping_optimizations():
     assert effects["shapley", ("b",)].share == pytest.approx(0.5)
     assert effects["interaction", ("a", "b")].log_ratio == pytest.approx(log(4))
     assert "a 50 %, b 50 %" in found.text
-    assert "a and b overlap: off together they take ×4.00 of what" in found.text
+    assert "a and b overlap: off together they take ×4.000 of what" in found.text
     assert found.text.count(". ") == 1
 
 
 def test_independent_optimizations_do_not_interact():
-    found = factorial_effects(("a", "b"), experiment(none=1.0, a=2.0, b=3.0, ab=6.0))
+    found = factorial_effects(("a", "b"), experiment(none=1.0, a=2.0, b=3.0, ab=6.0), QUIET)
     effects = {(one.kind, one.of): one.log_ratio for one in found.effects}
     assert effects["main", ("a",)] == pytest.approx(log(2))
     assert effects["shapley", ("b",)] == pytest.approx(log(3))
@@ -190,15 +194,27 @@ def test_independent_optimizations_do_not_interact():
     assert "do not interact" in found.text
 
 
-def test_a_difference_within_the_noise_is_not_shared_out():
-    arms = experiment(none=1.0, a=1.02, b=1.02, ab=1.04)
-    assert "off together multiplies" in factorial_effects(("a", "b"), arms).text
-    assert "no measurable difference (×1.04)" in factorial_effects(("a", "b"), arms, (0.95, 1.05)).text
+@pytest.mark.parametrize("ab", [1.0, 1.04, 0.995])
+def test_a_difference_within_the_noise_is_not_shared_out(ab):
+    found = factorial_effects(("a", "b"), experiment(none=1.0, a=1.02, b=1.02, ab=ab), (0.95, 1.05))
+    assert "off together has no measurable effect: " in found.text
+    assert "where noise alone gives 0.950 to 1.050" in found.text
+    assert not any(effect.measurable or effect.share is not None for effect in (found.total, *found.effects))
 
 
-def test_no_difference_at_all_is_not_shared_out():
-    found = factorial_effects(("a", "b"), experiment(none=1.0, a=1.0, b=1.0, ab=1.0))
-    assert "no measurable difference" in found.text
+def test_a_small_difference_on_a_quiet_machine_is_one():
+    assert "off together multiplies" in factorial_effects(("a", "b"), ONE_ALONE, QUIET).text
+
+
+def test_an_effect_within_the_noise_is_told_beside_one_that_is_not():
+    found = factorial_effects(("a", "b"), ONE_ALONE, (0.9, 1.1))
+    assert "a 97 %, b 3 % (within the noise)" in found.text
+    assert {one.of: one.measurable for one in found.effects if one.kind == "main"} == {("a",): True, ("b",): False}
+
+
+def test_a_tiny_ratio_is_not_rounded_to_nothing():
+    arms = experiment(none=1.0, a=0.5, b=0.004, ab=0.002)
+    assert "multiplies the time by 0.002" in factorial_effects(("a", "b"), arms, QUIET).text
 
 
 NAMES = ("a", "b", "c")
@@ -233,15 +249,16 @@ def arm(name: str, verdict: Verdict | None, *ablations: str) -> ArmResult:
 
 
 @pytest.mark.parametrize(
-    ("verdict", "measured", "why_not"),
+    ("verdict", "measured", "band", "why_not"),
     [
-        (Verdict.NO_OPPORTUNITY, True, None),
-        (Verdict.EFFECTIVE, False, "the arm a was not measured"),
-        (Verdict.INERT, True, "the arm a is INERT"),
-        (Verdict.UNDECIDED, True, "the arm a is UNDECIDED"),
+        (Verdict.NO_OPPORTUNITY, True, QUIET, None),
+        (Verdict.EFFECTIVE, False, QUIET, "the arm a was not measured"),
+        (Verdict.EFFECTIVE, True, None, "the noise is not known"),
+        (Verdict.INERT, True, QUIET, "the arm a is INERT"),
+        (Verdict.UNDECIDED, True, QUIET, "the arm a is UNDECIDED"),
     ],
 )
-def test_an_arm_that_is_not_sound_leaves_no_effects(verdict, measured, why_not):
+def test_an_arm_that_is_not_sound_leaves_no_effects(verdict, measured, band, why_not):
     arms = [
         arm("base", None),
         arm("a", verdict, "a"),
@@ -251,7 +268,7 @@ def test_an_arm_that_is_not_sound_leaves_no_effects(verdict, measured, why_not):
     found = {one.spec.name: samples() for one in arms}
     if not measured:
         found["a"] = ArmSamples(failure="gone")
-    result = analyze_factorial(("a", "b"), arms, found, "base")
+    result = analyze_factorial(("a", "b"), arms, found, "base", band)
     assert (result.why_not or "").startswith(why_not or "")
     assert bool(result.effects) == (why_not is None)
 

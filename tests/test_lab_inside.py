@@ -10,6 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 sys.path.insert(0, str(Path(__file__).parent.parent / "analyzer/capture/inside"))
 
+from inductor_audit_inside import notes, probes  # noqa: E402
 from inductor_audit_inside.compare import compare  # noqa: E402
 from inductor_audit_inside.replay import RecordedGraph, clone  # noqa: E402
 from inductor_audit_inside.rounds import _check, _export  # noqa: E402
@@ -145,3 +146,27 @@ def test_a_backward_whose_forward_saved_something_else_runs_on_its_own_inputs(tm
     _export(file, [recorded(lambda inputs: (inputs[0] - inputs[1],), a, b, name=name)], 0)
     (result,) = _check(file, [recorded(lambda inputs: (inputs[1] - inputs[0],), b, a, name=name)], 0).values()
     assert (result["close"], result["inputs"]) == (True, "own")
+
+
+# ----------------------------------------------------------------------------------------------------- vector probes
+
+
+@pytest.mark.parametrize(
+    ("answers", "told", "asked", "kept"),
+    [([True], True, 1, True), ([False, True], True, 2, True), ([False, False], False, 2, False)],
+    ids=["yes", "no under load", "no"],
+)
+def test_only_a_yes_about_vector_instructions_is_kept(tmp_path, monkeypatch, answers, told, asked, kept):
+    """A no may be torch's time limit on a busy machine: the kernels of the next process would be other ones."""
+    monkeypatch.setattr(probes, "_key", lambda isa, code: "avx2")
+    monkeypatch.setattr(notes, "NOTES", [])
+    file, left = tmp_path / "probes.json", list(answers)
+    file.write_text('{"avx2": false, "neon": true}')
+    check_build = probes._remembering(lambda isa, code: left.pop(0), file)
+    assert check_build("avx2", "") is told
+    assert len(answers) - len(left) == asked
+    assert (probes._read(file)["avx2"], probes._read(file)["neon"]) == (kept, True)
+    assert [entry["where"] for entry in notes.NOTES] == ([] if told else ["vector ISA"])
+    if kept:
+        assert check_build("avx2", "") is True
+        assert left == []

@@ -201,7 +201,10 @@ FROZEN, PLAIN = (FIXTURES / "ablations/cpu-2.13" / arm / "lin_eval" for arm in (
 
 @pytest.mark.parametrize(
     ("control", "verdict", "told"),
-    [(FROZEN, Verdict.EFFECTIVE, "the baseline once more"), (PLAIN, Verdict.UNDECIDED, "have different code")],
+    [
+        (FROZEN, Verdict.EFFECTIVE, "the baseline once more"),
+        (PLAIN, Verdict.UNDECIDED, "captured alike, the two differ, as when autotuning"),
+    ],
     ids=["reproducible", "irreproducible"],
 )
 def test_a_verdict_that_another_capture_of_the_baseline_would_not_give_is_undecided(control, verdict, told):
@@ -216,3 +219,13 @@ def test_a_verdict_that_another_capture_of_the_baseline_would_not_give_is_undeci
     assert told in again.why
     assert arm.verdict is verdict
     assert verdict is Verdict.EFFECTIVE or arm.why.startswith("EFFECTIVE beside baseline, ")
+
+
+def test_scalar_kernels_beside_vector_kernels_have_their_cause_named():
+    """Two captures of one baseline of which the busy machine kept one from vector instructions."""
+    base, scalar = (FIXTURES / "ablations/cpu-2.13" / arm / "sincos" for arm in ("baseline", "vectorization"))
+    specs = (ArmSpec("baseline", Role.BASELINE), ArmSpec("control", Role.CONTROL, against="baseline"))
+    runs = dict(zip(specs, (base, scalar), strict=True))
+    judge = Judge({spec.name: ArmRun(spec, Status.FINE, folder) for spec, folder in runs.items()})
+    assert "torch's test for them fails on a very busy machine" in judge.result(specs[1]).why
+    assert "autotuning" not in judge.result(specs[1]).why

@@ -46,7 +46,12 @@ def arm(name: str, verdict: Verdict | None = None, factor: float | None = None, 
 
 def failed(name: str, status: Status, why: str) -> ArmResult:
     spec = ArmSpec(name, Role.ABLATION, (name,), (), "baseline")
-    return ArmResult(ArmRun(spec, status, Path(name), why), Verdict.UNDECIDED, None, f"{status}: {why}")
+    return ArmResult(
+        ArmRun(spec, status, Path(name), why, log=Path("out/.lab") / f"{name}.log"),
+        Verdict.UNDECIDED,
+        None,
+        f"{status}: {why}",
+    )
 
 
 @pytest.fixture
@@ -71,8 +76,28 @@ def test_the_terminal_shows_a_ratio_only_as_a_proven_effect(result, show):
     assert "No effect is shown: noise." in text
     assert "EFFECTIVE, masked by fusion" in text
     assert "vectorization: timeout" in text
-    assert "the time limit ended the command" in text
+    assert "the time limit ended the command\n  What the script said: out/.lab/vectorization.log" in text
     assert "from 0.990 to 1.010" in text
+
+
+@pytest.mark.parametrize("width", [80, 100, 200])
+def test_names_break_behind_their_signs_only(result, show, width):
+    name = "baseline+max_autotune+freezing"
+    spec = ArmSpec(name, Role.BASELINE)
+    base = ArmResult(ArmRun(spec, Status.FINE, Path(name), compile_s=123.4), after=SUMMARY)
+    script = replace(
+        result.scripts[0], arms=(*result.scripts[0].arms, base, arm("loop-layout-reordering", Verdict.INERT))
+    )
+    words = show(LabView(LabResult((script,))), width=width).split()
+    assert name in words or {"baseline+", "freezing"} <= set(words)
+    assert "loop-layout-reordering" in words or {"loop-layout-", "reordering"} <= set(words)
+    assert "123.4" in words
+
+
+def test_compile_times_are_left_out_where_nothing_was_compiled(result, show):
+    arms = tuple(replace(one, run=replace(one.run, compile_s=None)) for one in result.scripts[0].arms)
+    assert "compile" not in show(LabView(LabResult((replace(result.scripts[0], arms=arms),))))
+    assert "2.5 s" in show(LabView(result))
 
 
 def test_a_reason_is_cut_after_two_sentences_unless_everything_is_asked_for(result, show):
@@ -95,12 +120,16 @@ def test_text_from_outside_reaches_no_terminal(show):
 
 
 def test_effects_are_explained(result, show):
-    effects = (Effect("shapley", ("fusion",), 0.3, (0.2, 0.4), 0.75),)
+    effects = (
+        Effect("shapley", ("fusion",), 0.3, (0.2, 0.4), 0.75),
+        Effect("shapley", ("cse",), 0.1, (-0.1, 0.3), 0.25, measurable=False),
+    )
     found = Factorial(
         ("fusion", "cse"), Effect("total", ("fusion", "cse"), 0.4, (0.3, 0.5)), effects, "Two. Sentences."
     )
     text = show(LabView(LabResult((replace(result.scripts[0], factorial=found),))), width=100)
     assert "effects: Two. Sentences." in text
+    assert text.count("no measurable effect") == 2  # of an arm, and of cse
     assert "+0.300 [+0.200, +0.400]" in text
     none = replace(result.scripts[0], factorial=Factorial(("a", "b"), why_not="the arm a is INERT"))
     assert "effects: none, the arm a is INERT" in show(LabView(LabResult((none,))), width=100)
@@ -118,7 +147,8 @@ def test_csv_has_the_whole_and_every_graph_of_every_arm(result):
 
 
 def test_markdown_is_a_table_with_the_papers_names(result):
-    head, rule, *rows = markdown_text(result).strip().splitlines()
+    head, rule, *rows, gap, noise = markdown_text(result).strip().splitlines()
+    assert (gap, noise[:7]) == ("", "Noise: ")
     assert head.count("|") == rule.count("|") == rows[0].count("|") == 11
     assert rows[2].startswith(
         "| without fusion | EFFECTIVE | 2 | 1 | 1 | 1 | 0.004 | 2.5 | 3 | 1.500 \\[1.490, 1.510\\] |"
@@ -127,12 +157,40 @@ def test_markdown_is_a_table_with_the_papers_names(result):
     assert "7.25" not in "".join(rows)
 
 
+def test_a_papers_table_says_what_arms_are_compared_with_and_leaves_out_what_nobody_knows(result):
+    """As for a GPU that was not there: nothing was compiled or timed, and Triton kernels have no loop nests."""
+    summary = Summary(scheduler_nodes=2)
+    bases = [ArmSpec(name, Role.BASELINE) for name in ("baseline", "baseline+freezing")]
+    arms = [
+        ArmSpec(name, Role.ABLATION, (name,), (), f"baseline{more}") for name, more in (("a", ""), ("b", "+freezing"))
+    ]
+    rows = tuple(ArmResult(ArmRun(spec, Status.FINE, Path(spec.name)), after=summary) for spec in (*bases, *arms))
+    script = ScriptResult(Script("s.py"), rows, notes=("No device: code for NVIDIA A_100",))
+    lines = markdown_text(LabResult((script,))).splitlines()
+    assert lines[0] == "| Arm | Verdict | Against | Nodes |"
+    assert lines[5] == "| b | ablation | baseline+freezing | 2 |"
+    assert lines[-1] == "No device: code for NVIDIA A\\_100"
+    assert "% No device: code for NVIDIA A_100" in latex_text(LabResult((script,))).splitlines()
+
+
+def test_the_terminal_says_what_arms_are_compared_with_where_that_is_in_doubt(result, show):
+    assert "against" not in show(LabView(result), width=120)
+    base = replace(
+        arm("baseline", factor=1.0), run=ArmRun(ArmSpec("baseline+freezing", Role.BASELINE), Status.FINE, Path("b"))
+    )
+    script = replace(result.scripts[0], arms=(*result.scripts[0].arms, base))
+    text = show(LabView(LabResult((script,))), width=120)
+    assert "against" in text
+    assert "fusion" in text
+
+
 def test_latex_escapes_what_latex_would_read(result):
     odd = replace(result.scripts[0], arms=(failed("a_b&c%$#{}~^\\", Status.CRASHED, ""),))
     text = latex_text(LabResult((odd,)))
     assert r"a\_b\&c\%\$\#\{\}\textasciitilde{}\textasciicircum{}\textbackslash{}" in text
     body = latex_text(result).splitlines()
-    assert body[1] == r"\begin{tabular}{llrrrrrrrr}"
+    assert body[1].startswith("% Noise: two captures of the same (control) have ratios from 0.990 to 1.010")
+    assert body[2] == r"\begin{tabular}{llrrrrrrrr}"
     assert all(line.count(" & ") == 9 for line in body if line.endswith(r"\\"))
 
 

@@ -78,7 +78,7 @@ def test_ranks_of_an_earlier_launch_are_not_mixed_in(tmp_path: Path) -> None:
     launch(tmp_path, {70: 0, 71: 1})
     run = load_run(tmp_path)
     assert {graph.path.split("-pid_")[1][:2] for graph in run.graphs} == {"70", "71"}
-    assert run.notes[0].startswith("2 older run(s) beside this one were left out: run_2026_11_01")
+    assert run.notes[0].startswith("2 older runs beside this one left out: run_2026_11_01")
 
 
 def test_processes_without_ranks_are_runs_of_their_own(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_processes_without_ranks_are_runs_of_their_own(tmp_path: Path) -> None:
     run = load_run(tmp_path)
     assert [graph.label for graph in run.graphs] == [FORWARD, BACKWARD]
     assert all("pid_71" in graph.path for graph in run.graphs)
-    assert run.notes == ("1 older run(s) beside this one were left out: run_2026_12_01_00_00_00_000000-pid_70",)
+    assert run.notes == ("1 older run beside this one left out: run_2026_12_01_00_00_00_000000-pid_70",)
 
 
 def process(pid: int, started: str, *span: str) -> Process:
@@ -213,7 +213,7 @@ def test_a_warm_cache_is_said_and_its_kernels_are_shown() -> None:
     run = load_run(RUNS / "cpu-2.13/cache_warm")
     (graph,) = run.graphs
     assert run.cache_state == CacheState.WARM
-    assert run.notes[0].startswith("1 graph(s) came from a warm cache and were not compiled, so they left no dumps")
+    assert run.notes[0].startswith("1 graph came from a warm cache: not compiled here, so not dumped")
     assert graph.code is not None
     assert causes(graph) == dict.fromkeys(
         ("ir_pre_fusion.txt", "ir_post_fusion.txt"),
@@ -417,6 +417,6 @@ def test_there_is_a_real_run_of_every_torch_and_device() -> None:
 
 
 def test_every_run_has_its_program() -> None:
-    source = (RUNS.parent / "programs/runs.py").read_text()
+    source = "".join((RUNS.parent / "programs" / name).read_text() for name in ("runs.py", "kinds.py"))
     folders = {path.name for path in RUNS.glob("cpu-*/*")} - {"cache_warm"}
     assert {name for name in folders if f"\ndef {name}():" not in source} == set()

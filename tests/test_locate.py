@@ -110,7 +110,7 @@ def test_the_newest_run_counts_and_older_ones_are_named(trained: Path) -> None:
     run = load_run(debug)
     assert names(run) == BOTH
     assert all(f"/{RUN}/" in graph.path for graph in run.graphs)
-    assert run.notes == ("1 older run(s) beside this one were left out: run_2025_01_01_00_00_00_000000-pid_9",)
+    assert run.notes == ("1 older run beside this one left out: run_2025_01_01_00_00_00_000000-pid_9",)
     older = load_run(debug / "run_2025_01_01_00_00_00_000000-pid_9")
     assert names(older) == BOTH
     assert older.notes == ()

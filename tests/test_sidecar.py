@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -142,6 +143,12 @@ def test_malformed_json_is_told_with_its_position(parse):
     assert str(raised.value).splitlines()[1:] == ['     "graphs": [}', "                ^"]
 
 
+@pytest.mark.parametrize("graphs", ['{"a": 3}', "7", '"none"'])
+def test_graphs_of_another_type_are_an_error_and_not_an_empty_record(graphs):
+    with pytest.raises(ArtifactError, match="expected a list of graphs"):
+        sidecar.parse(f'{{"schema_version": 1, "graphs": {graphs}}}', "x.json")
+
+
 def test_the_caret_of_a_long_line_stands_under_a_short_excerpt():
     text = '{"schema_version": 1, "a": "' + "x" * 100_000 + '", }'
     with pytest.raises(ArtifactError) as raised:
@@ -197,7 +204,8 @@ GRAPH_KEYS = [
 def test_any_values_behind_known_keys_are_survived(top, inner):
     text = json.dumps({**top, "schema_version": 1})
     manifest.parse(text, "manifest.json")
-    sidecar.parse(text, "x.json")
+    with nullcontext() if isinstance(top.get("graphs", []), list) else pytest.raises(ArtifactError):
+        sidecar.parse(text, "x.json")
     graph(**inner)
     graph(buffers=[inner], groups=[inner], kernels=[inner], context=inner, fusion_pairs=[inner])
 

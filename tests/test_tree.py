@@ -14,7 +14,7 @@ import pytest
 
 import cli
 from analyzer.errors import AnalyzerError, ArtifactError, UsageError
-from analyzer.load import archive
+from analyzer.load import archive, load_run
 from analyzer.load.tree import Folder, open_tree, text_of
 
 NAME = "torch_compile_debug/run_2026_01_01_00_00_00_000000-pid_7/torchinductor/model__0_inference_0.0/ir_pre_fusion.txt"
@@ -71,6 +71,29 @@ def test_names_of_other_packers(tmp_path: Path) -> None:
     assert open_tree(absolute).paths() == [PurePosixPath("home/user", NAME)]
 
 
+def test_folders_that_may_not_be_read_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever is root may read everything: the refusal is the operating system's, replayed."""
+    (tmp_path / "closed").mkdir()
+    (tmp_path / "ir_pre_fusion.txt").write_bytes(TEXT)
+    real = os.scandir
+
+    def refusing(path: str) -> object:
+        if str(path).endswith("closed"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    tree = Folder(str(tmp_path))
+    assert tree.paths() == [PurePosixPath("ir_pre_fusion.txt")]
+    assert tree.notes == (f"{tmp_path}/closed cannot be read: Permission denied",)
+
+
+def test_an_archive_of_which_nothing_was_read_says_why(tmp_path: Path) -> None:
+    path = tarred(tmp_path / "evil.tar", {"../../etc/ir_pre_fusion.txt": TEXT})
+    with pytest.raises(UsageError, match="1 member of the archive left out, names that lead out of it"):
+        load_run(path)
+
+
 def test_folders_do_not_follow_links_to_folders(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run/ir_pre_fusion.txt").write_bytes(TEXT)
@@ -106,9 +129,9 @@ def test_links_and_names_that_lead_out_are_left_out_and_named(tmp_path: Path) ->
     tree = open_tree(path)
     assert tree.paths() == [PurePosixPath(NAME)]
     assert tree.notes == (
-        "2 member(s) of the archive left out, names that lead out of it: ../../etc/cron.d/job, a/../../x",
-        "1 member(s) of the archive left out, links: output_code.py",
-        "1 member(s) of the archive left out, no plain files: pipe",
+        "2 members of the archive left out, names that lead out of it: ../../etc/cron.d/job, a/../../x",
+        "1 member of the archive left out, links: output_code.py",
+        "1 member of the archive left out, no plain files: pipe",
     )
 
 
@@ -118,7 +141,7 @@ def test_links_in_a_zip_are_left_out(tmp_path: Path) -> None:
         info = zipfile.ZipInfo("output_code.py")
         info.external_attr = 0o120777 << 16
         made.writestr(info, "/etc/passwd")
-    assert open_tree(path).notes == ("1 member(s) of the archive left out, links: output_code.py",)
+    assert open_tree(path).notes == ("1 member of the archive left out, links: output_code.py",)
 
 
 # ------------------------------------------------------------------------------------------------------ what is refused
@@ -140,7 +163,7 @@ def test_a_large_member_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(archive, "MAX_FILE_BYTES", 2**20)
     tree = open_tree(zipped(tmp_path / "big.zip", {"core.dump": bytes(2**21), NAME: TEXT}))
     assert tree.paths() == [PurePosixPath(NAME)]
-    assert tree.notes == ("1 member(s) of the archive left out, larger than 1 MiB: core.dump",)
+    assert tree.notes == ("1 member of the archive left out, larger than 1 MiB: core.dump",)
 
 
 def test_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

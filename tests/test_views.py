@@ -58,11 +58,6 @@ def test_report_without_graphs_says_so_and_what_to_do(show: Show) -> None:
     assert "next: inductor-audit doctor warm says what is missing and why; inductor-audit capture" in text
 
 
-def test_report_of_a_mixed_run_tells_that_graphs_are_missing(show: Show, cold_run: Run, sin_cos: GraphFacts) -> None:
-    text = show(ReportView(replace(cold_run, cache_state=CacheState.MIXED), [sin_cos]), 200)
-    assert "Note: graphs that came from a cache left no folder and are missing below" in text
-
-
 def test_settings_that_nobody_made_are_not_told(show: Show, cold_run: Run, sin_cos: GraphFacts) -> None:
     text = show(ReportView(cold_run, [sin_cos]), 200)
     assert "Settings: realize_reads_threshold = 0, realize_opcount_threshold = 0\n" in text
@@ -75,7 +70,8 @@ def test_report_admits_what_it_does_not_know(show: Show, cold_run: Run, sin_cos:
     facts = replace(sin_cos, nodes=(*sin_cos.nodes, unknown), conflicts=(conflict,))
     text = show(ReportView(cold_run, [facts]), 200)
     assert (
-        "Attributed: 2 of 3 ops (1 by provenance, 1 by alignment, 1 unknown); 1 of 1 buffer (1 by provenance)" in text
+        "Attributed: 2 of 3 FX nodes (1 by provenance, 1 by alignment, 1 unknown); 1 of 1 buffer (1 by provenance)"
+        in text
     )
     assert "unknown: mul: ambiguous: buf0, buf1" in text
     assert "Conflict: buf0: alignment says sin (believed), name says cos" in text
@@ -104,6 +100,20 @@ def test_long_graphs_are_cut_and_full_shows_all(show: Show, cold_run: Run, sin_c
     assert "… 140 more rows; --full shows all" in cut
     assert "relu_159 " in full
     assert "--full" not in full
+
+
+@pytest.mark.parametrize("width", [80, 120, 200])
+def test_fates_wrap_before_a_name_is_broken(show: Show, cold_run: Run, sin_cos: GraphFacts, width: int) -> None:
+    """Kernels differ in the last characters of their names."""
+    kernels = tuple(f"cpp_fused_add_clone_native_layer_norm_transpose_unsqueeze_view_{i}" for i in range(12, 15))
+    op = FxNode("_scaled_dot_product_flash_attention_for_cpu", "call_function", "aten.add.Tensor")
+    fact = NodeFact(op, Fate.INLINED, inlined_into=("buf10", "buf11", "buf12"), kernels=kernels)
+    lines = show(ReportView(cold_run, [replace(sin_cos, nodes=(fact,))]), width).splitlines()
+    row = next(i for i, line in enumerate(lines) if line.lstrip().startswith("_scaled"))
+    assert lines[row].split()[0].endswith("for_cpu")
+    assert [line.split()[-1][-4:] for line in lines[row : row + 2]] == ["_12,", "w_13"]
+    assert lines[row + 2].endswith("… 1 more")
+    assert max(map(len, lines)) <= width
 
 
 def test_packed_groups_are_one_function_with_two_loop_nests(show: Show, cold_run: Run, sin_cos: GraphFacts) -> None:
@@ -139,7 +149,7 @@ def test_a_run_that_records_no_lines_has_no_column_of_them(show: Show, cold_run:
 def test_what_is_odd_stands_before_the_tables(show: Show, cold_run: Run, sin_cos: GraphFacts) -> None:
     missing = Artifact("output_code.py", ArtifactState.MISSING, cause="the compile failed before it was written")
     text = show(ReportView(cold_run, [replace(sin_cos, graph=replace(sin_cos.graph, artifacts=(missing,)))]))
-    assert text.index("Missing: output_code.py") < text.index("FX node")
+    assert text.index("Missing: output_code.py") < text.index("\n  FX node ")
 
 
 def test_a_graph_of_which_little_is_left_says_not_known_and_names_the_doctor(

@@ -78,9 +78,7 @@ Diff base → ablated
 model__0: 6 changes (3 lowering, 1 scheduling, 1 code, 1 cost) · 1 → 2 realized
 · 1 → 0 inlined · 1 → 2 scheduler nodes · 4.0 kB → 8.0 kB read by kernels
   lowering
-    ~ cos_0  ×3
-      - inlined into buf0
-      + realized as buf0, in group op0_op1 (removed by fusion)
+    ~ cos_0  ×3: inlined into buf0 → realized as buf0, fused (removed by fusion)
   scheduling
     < 1 group split into 2: op0_op1 → op0, op1
   code
@@ -147,6 +145,18 @@ def test_many_graphs_are_one_screen(diff: RunDiff, show: Show) -> None:
     assert "… 4 more graphs; --full shows all" in text
     assert len(text.splitlines()) <= 40
     assert show(DiffView(replace(diff, graphs=(*several, *equal)), full=True)).count("equal") == 40
+
+
+def test_changes_of_every_layer_are_one_screen(diff: RunDiff, show: Show) -> None:
+    """Two graphs with a dozen unlike changes in each of two layers: fewer are told, but some of each layer."""
+    lowered = [replace(realized(0), subject=f"aten.op{chr(97 + n)}.default") for n in range(12)]
+    told = (*lowered, *(replace(change, layer=Layer.CODE) for change in lowered))
+    graphs = tuple(GraphDiff(f"model__{n}", f"model__{n}", told, BEFORE, AFTER) for n in range(2))
+    text = show(DiffView(replace(diff, graphs=graphs)))
+    assert len(text.splitlines()) <= 40
+    assert [text.count(line) for line in ("  lowering\n", "  code\n")] == [2, 2]
+    assert text.count("more changes; --full shows all") == 4
+    assert show(DiffView(replace(diff, graphs=graphs), full=True)).count("realized as") == 48
 
 
 def test_sizes_that_round_to_the_same_tell_the_difference(diff: RunDiff, show: Show) -> None:

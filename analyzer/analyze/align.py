@@ -18,10 +18,11 @@ from analyzer.analyze.fx_index import FxIndex
 from analyzer.analyze.known import Assignment, Known
 from analyzer.analyze.leaves import Leaf, buffer_number
 from analyzer.analyze.strides import is_relaid, load_offsets, offset_of
-from analyzer.analyze.targets import TEMPLATED, is_getitem, is_view, item_index, mutates, packet, scatters
+from analyzer.analyze.targets import TEMPLATED, UNFILLED, is_getitem, is_view, item_index, mutates, packet, scatters
 from analyzer.model import DumpNode, FxNode
 
-HELPER = "no FX node has this value: a helper of a lowering"
+HELPER = "a helper of a lowering"
+_NONE_FITS = "no FX node fits: a helper of a lowering, or an op whose lowering is not known here"
 _PASSES = 3
 
 
@@ -44,7 +45,8 @@ class Aligner:
     """Walks the buffers in dump order; `owner` starts with what better evidence has settled.
 
     `implements` maps the buffers of library calls to the node whose call they are (with several results, no buffer
-    holds that node's value), `ambiguous` buffers to the several nodes that they may hold.
+    holds that node's value), `ambiguous` buffers to the several nodes that they may hold, `made` buffers that are
+    written into later to the node whose value they held at first.
     """
 
     fx: FxIndex
@@ -53,9 +55,11 @@ class Aligner:
     hints: Hints = Hints()
     implements: dict[str, str] = field(default_factory=dict)
     ambiguous: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    made: dict[str, str] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self._given = dict(self.owner)
         self.owner = self._owned = Assignment(self.owner)
         self.implements = self._called = Assignment(self.implements)
 
@@ -80,10 +84,28 @@ class Aligner:
     def _doubt_overwritten(self) -> None:
         """A buffer that another one writes into holds that one's value in the end, known or not."""
         for leaf in self.leaves.values():
-            for target in leaf.buffer.mutations if leaf.name not in self.implements else ():
-                if target in self.owner and target in self.leaves:
-                    del self.owner[target]
-                    self.reasons[target] = f"{leaf.name} writes into it, and which node that does is not known"
+            for target in leaf.buffer.mutations if not self._has_value(leaf) else ():
+                for written in self._with_its_call(target):
+                    self._doubt(written, f"{leaf.name} writes into it, and which node that does is not known")
+
+    def _has_value(self, leaf: Leaf) -> bool:
+        """Whether it is known what a buffer writes into others: not of calls with several results, unless which."""
+        call = self.fx.nodes.get(self.implements.get(leaf.name, ""))
+        return call is not None and not self.fx.items(call.name)
+
+    def _doubt(self, name: str, reason: str) -> None:
+        if name in self.owner and name in self.leaves:
+            del self.owner[name]
+            self.reasons[name] = reason
+
+    def _with_its_call(self, name: str) -> list[str]:
+        """The buffer, and the call whose one result it is: torch gives both the same origin node.
+
+        torch/_inductor/graph.py, `GraphLowering.run_node` (ir.py, `assign_origin_node`): "not really multi-output".
+        """
+        leaf = self.leaves.get(name)
+        calls = leaf.loads if leaf is not None and "MultiOutput" in leaf.node.inner else ()
+        return [name, *(c for c in calls if c in self.implements and not self.fx.items(self.implements[c]))]
 
     def _settle(self, leaf: Leaf) -> None:
         found = self._opaque(leaf) if leaf.is_extern else self._computed(leaf) or self._only_writer(leaf)
@@ -98,7 +120,7 @@ class Aligner:
             self.ambiguous[leaf.name] = tuple(found)
             self.reasons[leaf.name] = f"ambiguous: {', '.join(found[:6])}"
         else:
-            self.reasons[leaf.name] = HELPER
+            self.reasons[leaf.name] = _NONE_FITS if self.fx.nodes else "no FX graph was read"
 
     def _mutated(self, leaf: Leaf, node: str) -> None:
         """A loop or call that writes into another buffer: from here on, that buffer holds the node's value."""
@@ -107,7 +129,22 @@ class Aligner:
         for target in leaf.buffer.mutations:
             written = self.leaves.get(target)
             if written and self._is_older(target, leaf.name) and fits(self.fx.nodes[node], written.buffer.layout):
-                self.owner[target] = self.fx.last_alias(node)
+                self._note_made(target, node)
+                for name in self._with_its_call(target):
+                    self.owner[name] = self.fx.last_alias(node)
+
+    def _note_made(self, target: str, writer: str) -> None:
+        """An in-place node takes its argument's buffer as it is; others write into a copy made in their lowering.
+
+        torch/_inductor/lowering.py, `index_put_` and `index_put`.
+        """
+        node, before = self.fx.nodes[writer], self.owner.get(target)
+        if scatters(node) and not mutates(node):
+            self.made[target] = writer
+        elif before is not None and before != self._given.get(target):
+            self.made.setdefault(target, before)
+        elif mutates(node) and (arguments := self.fx.targets(node)):
+            self.made.setdefault(target, arguments[0])
 
     @staticmethod
     def _is_older(target: str, writer: str) -> bool:
@@ -140,6 +177,7 @@ class Aligner:
         values = self.known.values(whole.loads)
         if values is None:
             return []
+        values = self._before_write(leaf, values)
         costs = self._costs(whole, values, self.fx.computable(values) - values if values else self.fx.free)
         if not costs and whole.computes:
             costs = self._costs(whole, values, self.fx.computable(values, loose=True) - values)
@@ -148,8 +186,8 @@ class Aligner:
         found = sorted(equal, key=self.fx.order.__getitem__)
         if not found:
             return self._relaid_input(leaf)
-        if len(found) > 1:
-            found = [name for name in found if is_exact(self.fx, name, whole, values)] or found
+        exact = {name for name in costs if len(costs) > 1 and is_exact(self.fx, name, whole, values)}
+        found = [name for name in found if name in exact] or sorted({*found, *exact}, key=self.fx.order.__getitem__)
         return self._narrowed(leaf, found) if len(found) > 1 else found
 
     def _relaid_input(self, leaf: Leaf) -> list[str]:
@@ -162,17 +200,30 @@ class Aligner:
 
     def _costs(self, leaf: Leaf, values: Collection[str], names: Iterable[str]) -> dict[str, Cost]:
         targets = [self.known.value(target) for target in leaf.buffer.mutations]
-        likely = (n for n in self.fx.ownable.intersection(names) if self._may_own(leaf, self.fx.nodes[n]))
+        able = self.fx.ownable.intersection(names)
+        free = (able - self._owned.nodes) | (able & self._said_to_write(leaf))
+        allowed = free.intersection(self.hints.allowed.get(leaf.name, free))
+        likely = (name for name in allowed if self._may_own(leaf, self.fx.nodes[name]))
         found = ((name, cost(self.fx, name, leaf, values, targets)) for name in likely)
         return {name: value for name, value in found if value is not None}
 
     def _may_own(self, leaf: Leaf, node: FxNode) -> bool:
-        """What can be said without looking at operations."""
-        if self._owned.gives(node.name):
+        """What can be said without looking at all operations; the questions that most nodes fail come first."""
+        if not self._ends_like(leaf, node) or not fits(node, leaf.buffer.layout):
             return False
-        if node.name not in self.hints.allowed.get(leaf.name, {node.name}) or not self._may_write(leaf, node):
+        if self._is_concatenated(leaf) and not self._joins(node):
             return False
-        return fits(node, leaf.buffer.layout) and self._is_own_value(leaf, node) and self._ends_like(leaf, node)
+        return self._may_write(leaf, node) and self._is_own_value(leaf, node)
+
+    def _before_write(self, leaf: Leaf, values: frozenset[str]) -> frozenset[str]:
+        """The values that it loads, those made by its own write replaced by what the written buffers' bodies load."""
+        said = self._said_to_write(leaf)
+        written = (self.leaves[t] for t in leaf.buffer.mutations if t in self.leaves) if said else ()
+        return (values - said).union(*(self.known.values(target.loads) or () for target in written))
+
+    def _said_to_write(self, leaf: Leaf) -> frozenset[str]:
+        """What better evidence gives to buffers that this one alone writes into: their value in the end."""
+        return frozenset(self._given[t] for t in leaf.buffer.mutations if t in self._given and self._writes[t] == 1)
 
     def _may_write(self, leaf: Leaf, node: FxNode) -> bool:
         """A returned buffer that this one alone writes into holds what it writes: one of the values returned there."""
@@ -182,7 +233,7 @@ class Aligner:
     def _is_own_value(self, leaf: Leaf, node: FxNode) -> bool:
         """A value made here: views need no buffer, and only a mutation may write into another one."""
         parent = self.fx.parent(node)
-        if is_view(node) and leaf.name not in self.hints.returned and (leaf.computes or node.name in self.fx.outputs):
+        if is_view(node) and not self._may_hold_view(leaf, node):
             return False
         if is_getitem(node) and parent is not None and is_view(parent):
             return False
@@ -192,6 +243,29 @@ class Aligner:
         if writes:
             return (mutates(maker) or scatters(maker)) and self._writes_there(leaf, node)
         return not mutates(maker) or not any(self.fx.is_tensor_input(target) for target in self.fx.targets(maker))
+
+    def _may_hold_view(self, leaf: Leaf, view: FxNode) -> bool:
+        """Where a view is made dense: in what is returned, in a concatenation's memory, in a plain copy."""
+        if leaf.name in self.hints.returned or self._is_concatenated(leaf):
+            return True
+        return not leaf.computes and view.name not in self.fx.outputs
+
+    def _is_concatenated(self, leaf: Leaf) -> bool:
+        """A part of a concatenation, written into its memory: one of its arguments, a view of one made dense.
+
+        torch/_inductor/ir.py, `ConcatKernel.realize_into`.
+        """
+        whole = (self.leaves[name] for name in leaf.buffer.aliases if name in self.leaves)
+        return any("ConcatKernel" in joined.node.inner for joined in whole)
+
+    def _joins(self, node: FxNode) -> bool:
+        """Whether a concatenation has the node, or a view of it that changes nothing, among its arguments."""
+        return bool(self._joined & {node.name, self.fx.last_alias(node.name)})
+
+    @cached_property
+    def _joined(self) -> frozenset[str]:
+        """The arguments of all concatenations."""
+        return frozenset(name for node in self.fx.named[_JOINING] for name in node.inputs)
 
     def _writes_there(self, leaf: Leaf, node: FxNode) -> bool:
         """Of the nodes that write into inputs only those that write into this one."""
@@ -225,11 +299,16 @@ class Aligner:
         """Owner of a buffer that is computed outside loop bodies: by a library call, a template, a concatenation."""
         if "MultiOutput" in leaf.node.inner:
             return self._item(leaf)
+        if leaf.is_unfilled:
+            return self._unfilled(leaf)
         values = self.known.values_of(leaf)
         if call := next((self.implements[b.name] for b in leaf.node.buffers if b.name in self.implements), None):
             self.implements[leaf.name] = call  # another buffer of the same operation
-            return [call] if leaf.buffer.mutations and self.fx.nodes[call].shape is not None else []
-        exact = (n for n in self._uncalled(leaf) if values is not None and self.fx.reads_exactly(n.name, values))
+            return self._left_by(call, leaf.buffer.mutations)
+        packed = self._packed(leaf)
+        exact = (
+            n for n in self._uncalled(leaf) if values is not None and self.fx.reads_exactly(n.name, values, packed)
+        )
         fitting = list(islice(exact, 1)) or list(islice(self._uncalled(leaf), 2))
         fitting += self._rivals(leaf, fitting[0]) if len(fitting) == 1 else []
         found = fitting[: len(fitting) == 1]
@@ -237,22 +316,52 @@ class Aligner:
             self.implements[leaf.name] = found[0].name
             found = self._first_result(leaf, found[0])
         holds = bool(leaf.buffer.mutations)
-        return [n.name for n in found if holds or (n.shape is not None and fits(n, leaf.buffer.layout))]
+        return [n.name for n in found if n.shape is not None and (holds or fits(n, leaf.buffer.layout))]
+
+    def _packed(self, leaf: Leaf) -> int:
+        """How many constants a call reads that no node gets: weights that lowering has packed anew.
+
+        torch/_inductor/codegen/cpp_gemm_template.py, `CppGemmTemplate.prep_weight`.
+        """
+        return sum(load not in self.leaves and self.known.value(load) is None for load in leaf.loads)
+
+    def _unfilled(self, leaf: Leaf) -> list[str]:
+        """`empty` and its kin get a buffer each, in order: known where no more of them fit than there are buffers."""
+        fitting = [n.name for n in self.fx.named[UNFILLED] if fits(n, leaf.buffer.layout)]
+        peers = [peer.name for peer in self.leaves.values() if peer.is_unfilled and self._is_like(peer, leaf)]
+        return [fitting[peers.index(leaf.name)]] if len(fitting) == len(peers) else []
+
+    @staticmethod
+    def _is_like(leaf: Leaf, other: Leaf) -> bool:
+        left, right = leaf.buffer.layout, other.buffer.layout
+        return left is not None and right is not None and (left.dtype, left.size) == (right.dtype, right.size)
+
+    def _left_by(self, call: str, written: Collection[str]) -> list[str]:
+        """What a call leaves in the buffer written into: its value, or that of its results at the buffer's place."""
+        if self.fx.nodes[call].shape is not None:
+            return [call] if written else []
+        values = {self.owner.get(name) for name in written}
+        places = {index for index, name in enumerate(self.fx.targets(self.fx.nodes[call])) if name in values}
+        return [name for name in self.fx.items(call) if {item_index(self.fx.nodes[name])} == places]
 
     def _uncalled(self, leaf: Leaf) -> Iterator[FxNode]:
         """The nodes that a library call may be and that no other one is, in order."""
         named = self.fx.named[tuple(_targets_of(leaf.node))]
-        free = (n for n in named if not self._owned.gives(n.name) and not self._called.gives(n.name))
-        return (n for n in free if self._may_write(leaf, n))
+        owned, called = self._owned.nodes - self._said_to_write(leaf), self._called.nodes
+        free = (n for n in named if n.name not in owned and n.name not in called)
+        return (n for n in free if self._may_write(leaf, n)) if leaf.buffer.mutations else free
 
     def _rivals(self, leaf: Leaf, call: FxNode) -> list[FxNode]:
         """Nodes of other kinds that this call may as well be: they read the same, and there are too few calls for all.
 
         Calls enough are in the order of their nodes.
         """
+        if len(self.fx.kinds[tuple(_targets_of(leaf.node))]) == 1:
+            return []
         others = [n for n in self._uncalled(leaf) if packet(n.target) != packet(call.target)]
         values = self.known.values_of(leaf) if others else None
-        rivals = [n for n in others if values is not None and self.fx.reads_exactly(n.name, values)]
+        packed = self._packed(leaf)
+        rivals = [n for n in others if values is not None and self.fx.reads_exactly(n.name, values, packed)]
         open_calls = (o for o in self.leaves.values() if o.node.kernel == leaf.node.kernel and o.is_extern)
         waiting = sum(o.name not in self.implements for o in open_calls) if rivals else 0
         return rivals if waiting <= len(rivals) else []
@@ -279,7 +388,9 @@ def _targets_of(leaf: DumpNode) -> list[str]:
     if "RandomSeeds" in leaf.inner:
         return ["inductor_seeds"]
     if "ConcatKernel" in leaf.inner:
-        return ["cat"]
+        return list(_JOINING)
+    if "UserDefinedTritonKernel" in leaf.inner:
+        return ["triton_kernel_wrapper_mutation"]
     if "DeviceCopy" in leaf.inner:
         return ["device_put", "to_copy", "copy"]
     if any("Template" in inner for inner in leaf.inner):
@@ -287,6 +398,9 @@ def _targets_of(leaf: DumpNode) -> list[str]:
     words = [part.strip("_") for part in (leaf.kernel or "").split(".")]
     return words + [alias for word in words for alias in _ALSO.get(word, ())]
 
+
+_JOINING = ("cat", "constant_pad_nd")
+"""Targets that may be lowered to a concatenation."""
 
 _ALSO = {"bias_addmm": ("addmm",), "scatter_reduce": ("scatter_add",)}
 """Library calls that other targets are lowered to."""

@@ -11,7 +11,7 @@ from analyzer.analyze.fx_index import FxIndex
 from analyzer.analyze.known import Known
 from analyzer.analyze.leaves import Leaf
 from analyzer.analyze.owners import Owners
-from analyzer.analyze.targets import MATMULS, is_foreach, is_getitem, is_view, packet
+from analyzer.analyze.targets import MATMULS, is_foreach, is_getitem, is_view, item_index, packet
 from analyzer.model import FxNode
 
 Nodes = frozenset[str]
@@ -23,24 +23,24 @@ class Bodies:
 
     `claimed` are further nodes that Inductor counts among the origins without computing them there: an IR node gathers
     the origins of its arguments when it is made (torch/_inductor/graph.py, `gather_origins`), and values that get
-    buffers only later stay among them. `listed` are the nodes that a buffer's kernel is said to compute.
+    buffers only later stay among them. `returned` are the getitems of the graph's output at which buffers were made.
     """
 
     nodes: Mapping[str, Nodes]
     claimed: Mapping[str, Nodes]
     with_views: bool
-    listed: Mapping[str, Nodes] = field(default_factory=dict)
+    returned: Mapping[str, str] = field(default_factory=dict)
 
     def origins(self, buffer: str, fx: FxIndex) -> tuple[str, ...]:
         """Those that Inductor counts as origins, in graph order.
 
-        A view that changes nothing makes no IR node, and a getitem only when its result gets a buffer there (for the
-        graph's output): then it is listed.
+        A view that changes nothing makes no IR node, and a getitem only when its result gets a buffer there.
         """
+        selected = self.returned.get(buffer)
         known = self.nodes.get(buffer, frozenset()) | self.claimed.get(buffer, frozenset())
-        known = known if self.with_views else self._gathered(known, fx)
-        listed = self.listed.get(buffer, frozenset())
-        found = [n for n in known if n in fx.nodes and (n in listed or self._leaves_ir(fx, fx.nodes[n]))]
+        if not self.with_views:
+            known = self._gathered(known, fx) if selected is None else frozenset({selected})
+        found = [n for n in known if n in fx.nodes and (n == selected or self._leaves_ir(fx, fx.nodes[n]))]
         return tuple(sorted(found, key=fx.order.__getitem__))
 
     def _gathered(self, known: Nodes, fx: FxIndex) -> Nodes:
@@ -87,12 +87,30 @@ class BodyFinder:
         """The bodies of all buffers. `with_views`: this torch counts views among origins."""
         cones = dict(self._owned_cones())
         self._add_helpers(cones)
+        cones = {name: cones[name] for name in (*self.leaves, *cones) if name in cones}
+        earlier = {name: self._done_by_helpers(name, cones) for name in cones}
+        claims = {name: claim | earlier[name] for name, claim in self._claims(cones).items()}
         return Bodies(
-            nodes={name: self._limited(name, cone) for name, cone in cones.items()},
-            claimed={name: claim & self.computed.get(name, claim) for name, claim in self._claims(cones).items()},
+            nodes={name: self._limited(name, cone) - earlier[name] for name, cone in cones.items()},
+            claimed={name: claim & self.computed.get(name, claim) for name, claim in claims.items()},
             with_views=with_views,
-            listed=self.computed,
+            returned=dict(self._returned()),
         )
+
+    def _returned(self) -> Iterator[tuple[str, str]]:
+        """Buffers made where the graph's output takes a result that was inlined until then.
+
+        torch/_inductor/graph.py, `GraphLowering.run_node` (`result.realize()` of what the output uses).
+        """
+        for name, node in self.owners.node.items():
+            taken = is_getitem(self.fx.nodes[node]) and node in self.fx.outputs
+            if taken and not self._is_reduced(self.leaves.get(name)) and not self._is_made_at_once(node):
+                yield name, node
+
+    @staticmethod
+    def _is_reduced(leaf: Leaf | None) -> bool:
+        """What no other body can inline."""
+        return leaf is None or leaf.is_extern or (leaf.root or "").startswith(("reduction:", "scan", "sort"))
 
     def _limited(self, name: str, cone: Nodes) -> Nodes:
         """The cone as far as the kernel is known to compute it; getitems are never listed there."""
@@ -131,7 +149,8 @@ class BodyFinder:
     def _owned_cones(self) -> Iterator[tuple[str, Nodes]]:
         for name, node in self.owners.node.items():
             leaf = self.leaves.get(name)
-            yield name, frozenset({node}) if leaf is None or leaf.is_extern else self._cone_of(leaf, node)
+            made = self.owners.made.get(name, node)
+            yield name, frozenset({node}) if leaf is None or leaf.is_extern else self._cone_of(leaf, made)
 
     def _cone_of(self, leaf: Leaf, node: str) -> Nodes:
         """The nodes that compute `node` out of the values that the leaf loads.
@@ -179,11 +198,34 @@ class BodyFinder:
             call = self.owners.implements.get(leaf.name)
             if call is not None:
                 cones[leaf.name] = frozenset({call}) if leaf.is_extern else self._cone_of(leaf, call)
+            elif leaf.name in self.owners.ambiguous and not leaf.is_extern:
+                choices = [self._cone_of(leaf, node) for node in self.owners.ambiguous[leaf.name]]
+                cones[leaf.name] = choices[0].intersection(*choices)
             elif leaf.name not in self.owners.node and not leaf.is_extern:
                 readers = self.readers.get(leaf.name, ())
                 calls = frozenset(self.owners.implements[r] for r in readers if r in self.owners.implements)
                 wanted = {node for reader in readers for node in cones.get(reader, ())}
                 cones[leaf.name] = calls | self._first_part(leaf, wanted | self._arguments(calls), values)
+
+    def _done_by_helpers(self, name: str, cones: Mapping[str, Nodes]) -> Nodes:
+        """What a body gets from the helpers that it loads and cannot compute out of its other loads.
+
+        A helper holds a part of the last node that it computes (one sum of a variance): the body goes on with that.
+        """
+        leaf = self.leaves.get(name)
+        helpers = [load for load in leaf.loads if load in cones and not self._holds_value(load)] if leaf else []
+        values = self.known.values(load for load in leaf.loads if load not in helpers) if leaf and helpers else None
+        if values is None:
+            return frozenset()
+        before = frozenset[str]().union(*(self._all_but_last(cones[helper]) for helper in helpers))
+        return frozenset(node for node in before - self.fx.computable(values) if self.fx.value_inputs[node])
+
+    def _holds_value(self, buffer: str) -> bool:
+        return buffer in self.owners.node or buffer in self.owners.implements
+
+    def _all_but_last(self, cone: Nodes) -> Nodes:
+        """The nodes of a cone that others of it read."""
+        return frozenset(source for node in cone for source in self.fx.value_inputs[node]) & cone
 
     def _arguments(self, calls: Nodes) -> set[str]:
         """What lies between the arguments of library calls and the next values that have buffers."""
@@ -196,12 +238,15 @@ class BodyFinder:
         first one whose operations include the helper's last. A plain copy is made for the call that reads it.
         """
         possible = sorted(set(wanted) & (self.fx.computable(values) - set(values)), key=self.fx.order.__getitem__)
-        root = (leaf.root or "").partition(".")[0]
-        for name in possible if leaf.computes else ():
-            expected = self.fx.expected(name)
-            if root in expected.required or expected.vocabulary is None or root in expected.vocabulary:
-                return frozenset(self.fx.cone(name, values)[0])
-        return frozenset(possible)
+        cones = [self.fx.cone(name, values)[0] for name in possible if leaf.computes and self._ends_in(name, leaf)]
+        words = self.known.expanded(leaf).words
+        whole = (cone for cone in cones if all(self.fx.expected(name).required.keys() <= words.keys() for name in cone))
+        return frozenset(next(whole, cones[0] if cones else possible))
+
+    def _ends_in(self, name: str, leaf: Leaf) -> bool:
+        """Whether the last operation of a helper may be one of the node's lowering."""
+        root, expected = (leaf.root or "").partition(".")[0], self.fx.expected(name)
+        return root in expected.required or expected.vocabulary is None or root in expected.vocabulary
 
     # ------------------------------------------------------------------------------------------ more than is there
 
@@ -227,7 +272,20 @@ class BodyFinder:
     def _called_for_by(self, reader: str, base: str) -> bool:
         node = self.fx.nodes[reader]
         shared_view = is_view(node) and len(self.fx.readers.get(reader, ())) > 1
-        return self.fx.readers.get(base) == (reader,) and (shared_view or packet(node.target) == "copy_")
+        late = shared_view or packet(node.target) == "copy_"
+        return late and self.fx.readers.get(base) == (reader,) and not self._is_made_at_once(base)
+
+    def _is_made_at_once(self, item: str) -> bool:
+        """A result that gets its buffer while its node is lowered: a mean of var_mean, one of a foreach op on a GPU.
+
+        torch/_inductor/lowering.py, `var_mean_sum_`, `make_foreach_pointwise` (`register_operation_list`).
+        """
+        node = self.fx.nodes[item]
+        parent, leaf = self.fx.parent(node), self.leaves.get(self.holder.get(item, ""))
+        if parent is None or leaf is None or leaf.buffer.layout is None:
+            return False
+        of_group = is_foreach(parent) and leaf.buffer.layout.device != "cpu"
+        return of_group or (packet(parent.target) == "var_mean" and item_index(node) == 1)
 
     def _of_copies(self) -> Iterator[tuple[str, Nodes]]:
         """Copies that Inductor makes for a library call: the call, and what its other arguments are computed from."""
@@ -236,7 +294,7 @@ class BodyFinder:
         for name, call in made_for.items():
             arguments[call].append(name)
         for name, call in made_for.items():
-            if call is not None and not self.leaves[name].computes and self._is_uncounted_copy(name, call):
+            if call is not None and self._is_uncounted_copy(name, call):
                 args = (self.owners.node.get(other) for other in arguments[call])
                 late = frozenset(arg for arg in args if arg is not None)
                 yield name, self._calls_in(self.fx.cone(call, self.owned - late - {call})[0])
@@ -247,7 +305,13 @@ class BodyFinder:
         return next(iter(calls)) if len(calls) == 1 and leaf.name not in self.owners.implements else None
 
     def _is_uncounted_copy(self, name: str, call: str) -> bool:
-        """A copy made while the call was lowered, for the layout that it needs; matmuls take values as they are."""
-        owner = self.owners.node.get(name)
-        copied = owner is None or packet(self.fx.nodes[owner].target) == "clone" or is_view(self.fx.nodes[owner])
-        return copied and packet(self.fx.nodes[call].target) not in MATMULS
+        """A copy made while the call was lowered, for the layout that it needs; matmuls take values as they are.
+
+        Into a concatenation's memory views are copied together with what computes them.
+        """
+        owner, target = self.owners.node.get(name), packet(self.fx.nodes[call].target)
+        viewed = owner is not None and is_view(self.fx.nodes[owner])
+        if self.leaves[name].computes:
+            return viewed and target == "cat"
+        copied = owner is None or viewed or packet(self.fx.nodes[owner].target) == "clone"
+        return copied and target not in MATMULS

@@ -49,7 +49,7 @@ class Fates:
 
     def _fact(self, node: FxNode, owner: str | None, bodies: tuple[str, ...]) -> NodeFact:
         alone = [b for b in bodies if b not in self.owners.node and self._is_all_of(node, b)]
-        buffer = owner or (alone[0] if alone else None)
+        buffer = owner or (alone[-1] if alone else None)
         elsewhere = tuple(b for b in bodies if b != buffer and b not in alone)
         fate, reason = self._fate(node, buffer, elsewhere)
         if fate in (Fate.VIEW, Fate.FOLDED):

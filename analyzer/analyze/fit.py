@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -54,40 +54,44 @@ def _is_by_product(fx: FxIndex, value: str, inside: Collection[str]) -> bool:
 
 def explains(fx: FxIndex, name: str, inside: Collection[str], body: Counter[str]) -> bool:
     """Whether the lowerings of a cone leave exactly these operations: none is missing, none is unexplained."""
-    least, most = _bounds(fx, name, inside)
     vocabulary: frozenset[str] | None = frozenset()
     for inner in inside:
         expected = fx.expected(inner)
         if expected.any_of and not expected.any_of & body.keys():
             return False
         vocabulary = None if vocabulary is None or expected.vocabulary is None else vocabulary | expected.vocabulary
+    least, most = _bounds(fx, name, inside, body)
     if vocabulary is not None and _is_unrolled(least.keys() | vocabulary, body):
-        least = Counter({UNROLLED.get(word, word): 1 for word in least})
+        least = {UNROLLED.get(word, word): 1 for word in least}
         vocabulary |= least.keys()
-    if least - body:
+    if any(count > body[word] for word, count in least.items()):
         return False
-    return vocabulary is None or not (body - most).keys() - vocabulary
+    return vocabulary is None or all(word in vocabulary or count <= most.get(word, 0) for word, count in body.items())
 
 
 def is_exact(fx: FxIndex, name: str, leaf: Leaf, values: Collection[str]) -> bool:
     """Whether the node's operations occur just as often as inlining, which computes them anew for every use, leaves."""
     inside, _ = fx.cone(name, values)
-    required = _bounds(fx, name, inside)[1]
+    required = _bounds(fx, name, inside, leaf.words)[1]
     return required.keys() <= leaf.words.keys() and all(leaf.words[word] == required[word] for word in required)
 
 
-def _bounds(fx: FxIndex, name: str, inside: Collection[str]) -> tuple[Counter[str], Counter[str]]:
+def _bounds(
+    fx: FxIndex, name: str, inside: Collection[str], body: Counter[str]
+) -> tuple[dict[str, int], dict[str, int]]:
     """How often each operation occurs at least (shared) and at most (computed anew for every use).
 
-    Of constants nothing need be left: Inductor folds them.
+    Of constants nothing need be left: Inductor folds them. A reduction that the body lacks may be written out there.
     """
     paths = fx.paths(name, inside)
-    least: Counter[str] = Counter()
-    most: Counter[str] = Counter()
+    least: defaultdict[str, int] = defaultdict(int)
+    most: defaultdict[str, int] = defaultdict(int)
     for inner in inside:
         for word, count in fx.expected(inner).required.items():
-            least[word] += count if inner not in fx.free else 0
-            most[word] += count * paths[inner]
+            written_out = word in UNROLLED and word not in body and fx.unrolled[inner] > 1
+            found, times = (UNROLLED[word], fx.unrolled[inner] - 1) if written_out else (word, count)
+            least[found] += times if inner not in fx.free else 0
+            most[found] += times * paths[inner]
     return least, most
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
-from analyzer.analyze.lowerings import Expectation, expectation, roots, scalars
+from analyzer.analyze.lowerings import Expectation, expectation, reduces, roots, scalars
 from analyzer.analyze.targets import (
     is_foreach,
     is_getitem,
@@ -21,8 +22,9 @@ from analyzer.analyze.targets import (
     packet,
     reads_values,
 )
-from analyzer.model import FxNode
+from analyzer.model import FxNode, Size
 
+_UNROLLED_BELOW = 8
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
@@ -180,12 +182,17 @@ class FxIndex:
                     queue.append(source)
         return inside, reached
 
-    def reads_exactly(self, node: str, values: Collection[str]) -> bool:
-        """Whether `node` can be computed out of all of `values` and nothing else; ends at the first other input."""
+    def reads_exactly(self, node: str, values: Collection[str], packed: int = 0) -> bool:
+        """Whether `node` can be computed out of all of `values` and nothing else; ends at the first other input.
+
+        `packed` attributes of the module may be read besides, under names that the graph does not know.
+        """
         inside, reached, queue = {node}, set(), [node]
         while queue:
             if self.is_tensor_input(name := queue.pop()):
-                return False
+                packed -= 1
+                if packed < 0 or self.nodes[name].op == "placeholder":
+                    return False
             for source in self.value_inputs[name]:
                 if source in values:
                     reached.add(source)
@@ -194,14 +201,28 @@ class FxIndex:
                     queue.append(source)
         return len(reached) == len(values)
 
-    def paths(self, node: str, inside: Collection[str]) -> Counter[str]:
+    def paths(self, node: str, inside: Collection[str]) -> Mapping[str, int]:
         """How often each node of a cone is evaluated when nothing is shared: the number of paths to it."""
-        counts: Counter[str] = Counter({node: 1})
+        counts = defaultdict(int, {node: 1})
         for name in sorted(inside, key=self.order.__getitem__, reverse=True):
             for source in self.value_inputs[name]:
                 if source in inside:
-                    counts[source] = min(counts[source] + counts[name], 1_000)
+                    counts[source] = min(counts[source] + counts[name] * self.unrolled[name], 1_000)
         return counts
+
+    @cached_property
+    def unrolled(self) -> Mapping[str, int]:
+        """How many elements a node's reduction is written out for; 1 where it stays a loop, or is none.
+
+        torch/_inductor/ir.py, `Reduction.create`, with the default of `config.unroll_reductions_threshold`.
+        """
+        return _Found(lambda name: self._unrolled(self.nodes[name]))
+
+    def _unrolled(self, node: FxNode) -> int:
+        sources = self.value_inputs[node.name] if reduces(node) else ()
+        read, made = (_elements(n.shape) for n in (self.nodes[sources[0]], node)) if sources else (0, 0)
+        count = max(read // made, 1) if made else 1
+        return count if count < _UNROLLED_BELOW and not (made == 1 and node.device == "cpu") else 1
 
     def parent(self, node: FxNode) -> FxNode | None:
         """The node that a getitem takes a result of."""
@@ -286,6 +307,11 @@ class FxIndex:
         calls = [node for name in packets for node in self.by_packet.get(name, ())]
         return tuple(sorted((*calls, *self.fused_patterns), key=lambda node: self.order[node.name]))
 
+    @cached_property
+    def kinds(self) -> Mapping[tuple[str, ...], frozenset[str]]:
+        """For the same names the operators that are called."""
+        return _Found(lambda packets: frozenset(packet(node.target) for node in self.named[packets]))
+
 
 class _Found(dict[_Key, _Value]):
     """Answers to what is asked again and again, each found once."""
@@ -297,6 +323,12 @@ class _Found(dict[_Key, _Value]):
     def __missing__(self, key: _Key) -> _Value:
         found = self[key] = self._find(key)
         return found
+
+
+def _elements(shape: tuple[Size, ...] | None) -> int:
+    """Their number; 0 where it is not known as one."""
+    sizes = [size for size in shape or () if isinstance(size, int)]
+    return math.prod(sizes) if shape is not None and len(sizes) == len(shape) else 0
 
 
 def _is_symbol(node: FxNode) -> bool:

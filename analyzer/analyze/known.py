@@ -11,27 +11,30 @@ from analyzer.analyze.leaves import Leaf
 
 
 class Assignment(dict[str, str]):
-    """Buffers and the FX node of each, which knows at once whether a node is anybody's."""
+    """Buffers and the FX node of each; `nodes` are those that are anybody's."""
 
     def __init__(self, given: Mapping[str, str]) -> None:
         super().__init__()
+        self.nodes: set[str] = set()
         self._count: Counter[str] = Counter()
         for buffer, node in given.items():
             self[buffer] = node
 
     def __setitem__(self, buffer: str, node: str) -> None:
         if buffer in self:
-            self._count[self[buffer]] -= 1
+            self._release(self[buffer])
         self._count[node] += 1
+        self.nodes.add(node)
         super().__setitem__(buffer, node)
 
     def __delitem__(self, buffer: str) -> None:
-        self._count[self[buffer]] -= 1
+        self._release(self[buffer])
         super().__delitem__(buffer)
 
-    def gives(self, node: str) -> bool:
-        """Whether a buffer has this node."""
-        return self._count.get(node, 0) > 0
+    def _release(self, node: str) -> None:
+        self._count[node] -= 1
+        if not self._count[node]:
+            self.nodes.discard(node)
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,13 @@ class Leaf:
         return self.node.body is None
 
     @property
+    def is_unfilled(self) -> bool:
+        """Memory for elements that nothing computes (torch/_inductor/lowering.py, `empty_strided`)."""
+        layout = self.buffer.layout
+        nothing = self.node.node_class == "NopKernelSchedulerNode" and "ComputedBuffer" in self.node.inner
+        return nothing and layout is not None and layout.size is not None and 0 not in layout.size
+
+    @property
     def computes(self) -> bool:
         """More than a copy: a body that only loads and stores makes no new value."""
         return bool(self.words) or self.vague

@@ -45,6 +45,8 @@ class Expectation:
 
 
 UNKNOWN = Expectation(vocabulary=None)
+_BIASED = Expectation(Counter({"add": 1}), None)
+"""A packed matmul whose bias a loop adds (torch/_inductor/mkldnn_lowerings.py, `mkl_packed_linear`)."""
 NOTHING = Expectation()
 
 _PLAIN = words("""
@@ -62,8 +64,6 @@ _RENAMED = {
     "amin": "reduction:min",
     "prod": "reduction:prod",
     "any": "reduction:any",
-    "argmax": "reduction:argmax",
-    "argmin": "reduction:argmin",
     "clamp_min": "maximum",
     "clamp_max": "minimum",
     "inductor_random": "rand",
@@ -82,6 +82,8 @@ _MASKED_MOVES = words("""
 """)
 _MASK = words("add mul sub lt le gt ge eq ne where minimum maximum bitwise_or logical_not")
 _WELFORD = words("reduction:welford_reduce reduction:welford_combine")
+_COMPARED = words("gt lt eq ne bitwise_or mul where")
+"""An argmax or argmin over a few elements, written out (torch/_inductor/ir.py, `get_reduction_combine_fn`)."""
 
 _TABLE: Mapping[str, Expectation] = {
     **{name: Expectation(Counter({SAME.get(name, name): 1})) for name in _PLAIN},
@@ -101,6 +103,8 @@ _TABLE: Mapping[str, Expectation] = {
     "var": Expectation(
         vocabulary=words("mul sub add maximum reduction:sum") | _WELFORD, any_of=words("sub") | _WELFORD
     ),
+    "argmax": Expectation(vocabulary=_COMPARED | {"reduction:argmax"}, any_of=words("where reduction:argmax")),
+    "argmin": Expectation(vocabulary=_COMPARED | {"reduction:argmin"}, any_of=words("where reduction:argmin")),
     "clamp": Expectation(vocabulary=words("maximum minimum")),
     "fma": Expectation(vocabulary=words("add mul fma")),
 }
@@ -111,10 +115,10 @@ _VARIANCE = Expectation(vocabulary=words("sub mul maximum"), any_of=words("sub")
 _ITEM_ROOTS: Mapping[tuple[str, int], frozenset[str]] = {
     ("var_mean", 0): words("mul"),
     ("var_mean", 1): words("mul reduction:welford_reduce.0 reduction:welford_combine.0"),
-    ("max", 0): words("reduction:max reduction:argmax_value"),
-    ("max", 1): words("reduction:argmax"),
-    ("min", 0): words("reduction:min reduction:argmin_value"),
-    ("min", 1): words("reduction:argmin"),
+    ("max", 0): words("reduction:max reduction:argmax_value maximum"),
+    ("max", 1): words("reduction:argmax where"),
+    ("min", 0): words("reduction:min reduction:argmin_value minimum"),
+    ("min", 1): words("reduction:argmin where"),
     ("sort", 0): words("sort.0"),
     ("sort", 1): words("sort.1"),
     ("prepare_softmax_online", 0): words("reduction:online_softmax_reduce.0"),
@@ -122,7 +126,15 @@ _ITEM_ROOTS: Mapping[tuple[str, int], frozenset[str]] = {
 }
 """For `node[i]`: the operations that may produce the stored value."""
 
-_ROOTS = {"mean": words("mul"), "var": words("mul"), "sum": words("reduction:sum add load")}
+_ROOTS = {
+    "mean": words("mul"),
+    "var": words("mul"),
+    "sum": words("reduction:sum add load"),
+    "argmax": words("reduction:argmax where"),
+    "argmin": words("reduction:argmin where"),
+}
+
+_REDUCTIONS = words("sum mean prod amax amin any argmax argmin max min var var_mean")
 
 _OPERAND_SCALARS = _PLAIN | _RENAMED.keys() | {"inductor_lookup_seed"}
 
@@ -139,6 +151,8 @@ def expectation(node: FxNode, parent: FxNode | None = None) -> Expectation:
     if not is_compute(node) or is_foreach(node):
         return NOTHING
     name, options = packet(node.target), dict(node.kwargs)
+    if name == "_mkl_linear":
+        return _BIASED if node.args[3:4] not in ((), ("None",)) else UNKNOWN
     if options.get("alpha", "1") != "1":
         return Expectation(_TABLE.get(name, NOTHING).required + Counter({"mul": 1}))
     return UNKNOWN if options.get("rounding_mode", "None") != "None" else _TABLE.get(name, UNKNOWN)
@@ -163,6 +177,11 @@ def roots(node: FxNode, parent: FxNode | None) -> frozenset[str] | None:
     if sum(required.values()) != 1:
         return None
     return frozenset(required) | {UNROLLED[word] for word in required if word in UNROLLED}
+
+
+def reduces(node: FxNode) -> bool:
+    """Whether the lowering is a reduction over some of the argument's dimensions."""
+    return packet(node.target) in _REDUCTIONS
 
 
 def scalars(node: FxNode) -> Counter[float]:

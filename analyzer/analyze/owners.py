@@ -18,7 +18,8 @@ class Owners:
     """`node` maps buffers to the FX node whose value they hold; `evidence` says from where; `reasons` why not.
 
     `implements` maps buffers of library kernels to the node that the call is, results with no value of their own
-    included; `ambiguous` maps buffers to the several nodes that they may hold.
+    included; `ambiguous` maps buffers to the several nodes that they may hold, `made` buffers that are written into
+    later to the node whose value their own body computes.
     """
 
     node: Mapping[str, str] = field(default_factory=dict)
@@ -26,6 +27,7 @@ class Owners:
     reasons: Mapping[str, str] = field(default_factory=dict)
     implements: Mapping[str, str] = field(default_factory=dict)
     ambiguous: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    made: Mapping[str, str] = field(default_factory=dict)
 
 
 def find_owners(
@@ -36,12 +38,13 @@ def find_owners(
     computed: Mapping[str, frozenset[str]],
 ) -> Owners:
     """Owners without a sidecar. `computed` are the FX nodes that a buffer's kernel is known to compute (provenance)."""
-    stated = dict(_stated(graph.code, fx, starts))
+    writers = {name for name, leaf in leaves.items() if leaf.buffer.mutations}
+    stated = {name: node for name, node in _stated(graph.code, fx, starts) if node is not None or name not in writers}
     known = {name: node for name, node in stated.items() if node is not None}
     aligner = Aligner(fx, leaves, known, _hints(graph.code, fx, computed, stated))
     aligner.run()
     evidence = {name: _evidence(name, stated, computed) for name in aligner.owner}
-    return Owners(aligner.owner, evidence, aligner.reasons, aligner.implements, aligner.ambiguous)
+    return Owners(aligner.owner, evidence, aligner.reasons, aligner.implements, aligner.ambiguous, aligner.made)
 
 
 def _hints(

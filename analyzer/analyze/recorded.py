@@ -6,12 +6,15 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from analyzer.analyze.align import HELPER
 from analyzer.analyze.owners import Owners
 from analyzer.analyze.storage import Home
-from analyzer.artifacts.sidecar import RecordedBuffer, Sidecar
 from analyzer.facts import Evidence, Storage
+
+if TYPE_CHECKING:
+    from analyzer.artifacts.sidecar_records import RecordedBuffer, Sidecar
 
 
 @dataclass(frozen=True)

@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from analyzer.analyze.leaves import buffer_number
 from analyzer.analyze.targets import is_compute
+from analyzer.analyze.traffic import storage_bytes
 from analyzer.facts import Fate, GraphFacts, KernelFact, Storage, Summary
-from analyzer.model import Allocation
+from analyzer.model import Allocation, IrDump, Layout
 
 
 def summarize(facts: GraphFacts) -> Summary:
-    """Counts over facts that exist; what has no artifact is None. FX nodes are the live ones that compute."""
+    """Counts over facts that exist; what has no artifact, or a damaged one, is None.
+
+    FX nodes are the live ones that compute.
+    """
     graph = facts.graph
     fates = Counter(fact.fate for fact in facts.nodes if fact.node.live)
-    has_fx, has_pre, has_post = bool(facts.nodes), graph.pre is not None, graph.post is not None
+    has_fx, has_pre, has_post = bool(facts.nodes), _is_whole(graph.pre), _is_whole(graph.post)
     has_code = graph.code is not None and bool(graph.code.steps)
     placed = has_fx and bool(facts.buffers)
     return Summary(
@@ -37,6 +42,11 @@ def summarize(facts: GraphFacts) -> Summary:
     )
 
 
+def _is_whole(dump: IrDump | None) -> bool:
+    """Whether a dump was read without a gap: of another one, nobody knows how many nodes it had."""
+    return dump is not None and not dump.artifact.problems
+
+
 def _recomputed(facts: GraphFacts) -> int:
     """Nodes whose operations are done in more than one place."""
     places = (len(fact.inlined_into) + (fact.buffer is not None) for fact in facts.nodes if fact.inlined_into)
@@ -50,10 +60,19 @@ def _loop_nests(facts: GraphFacts) -> int | None:
 
 
 def _allocated(facts: GraphFacts) -> int | None:
-    """Bytes of all buffers that the wrapper allocates."""
+    """Bytes of all buffers that the wrapper allocates, workspaces of kernels left out.
+
+    Where no IR dump tells of a buffer, the size is the one that the wrapper asks for.
+    """
     code = facts.graph.code
-    names = {s.buffer for s in code.steps if isinstance(s, Allocation)} if code else set()
-    return _total(buffer.bytes for buffer in facts.buffers if buffer.name in names)
+    allocated = {s.buffer: s for s in code.steps if isinstance(s, Allocation)} if code else {}
+    sizes = {name: _asked_for(step) for name, step in allocated.items() if buffer_number(name) is not None}
+    sizes.update({buffer.name: buffer.bytes for buffer in facts.buffers if buffer.name in allocated})
+    return _total(sizes.values())
+
+
+def _asked_for(step: Allocation) -> int | None:
+    return storage_bytes(Layout("", "", None, step.dtype, step.size, step.stride))
 
 
 def _computing(facts: GraphFacts) -> list[KernelFact]:

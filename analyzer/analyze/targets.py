@@ -28,6 +28,9 @@ TEMPLATED = (
 )
 """Targets that max-autotune may compute by a template, underscores at their ends left out."""
 
+UNFILLED = ("empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided")
+"""Targets that only get memory."""
+
 _VALUES_IGNORED = words("""
     empty_like empty full full_like new_empty new_full new_ones new_zeros ones_like zeros_like rand_like randn_like
     zeros ones arange iota empty_strided new_empty_strided empty_permuted

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from analyzer.analyze.bodies import Bodies, BodyFinder
 from analyzer.analyze.dead import GONE, DeadBuffer, DeadFinder
@@ -19,10 +20,12 @@ from analyzer.analyze.recorded import Recorded, recorded
 from analyzer.analyze.storage import Home, Memory
 from analyzer.analyze.summary import summarize
 from analyzer.analyze.traffic import Traffic, storage_bytes
-from analyzer.artifacts.sidecar import RecordedBuffer
 from analyzer.facts import BufferFact, Evidence, GraphFacts, GroupFact, KernelFact, NodeFact, Storage
-from analyzer.model import Allocation, CompiledGraph, IrDump, Layout, OutputCode, SourceComment
+from analyzer.model import Allocation, CompiledGraph, DumpBuffer, DumpNode, IrDump, Layout, OutputCode, SourceComment
 from analyzer.version import at_least
+
+if TYPE_CHECKING:
+    from analyzer.artifacts.sidecar_records import RecordedBuffer
 
 
 def analyze(graph: CompiledGraph) -> GraphFacts:
@@ -116,13 +119,13 @@ class _Analysis:
 
     @cached_property
     def owners(self) -> Owners:
-        """From the sidecar; of library calls without a value of their own, alignment adds which node they are."""
+        """From the sidecar; alignment adds which node a library call is, and what was made where others write."""
         aligned = self._aligned_owners()
         if self.recorded is None:
             return aligned
         exact = self.recorded.owners()
         here = {name: node for name, node in exact.node.items() if node in self.fx.nodes}  # others are in a subgraph
-        return replace(exact, node=here, implements=aligned.implements)
+        return replace(exact, node=here, implements=aligned.implements, made=aligned.made)
 
     def _aligned_owners(self) -> Owners:
         return find_owners(self.graph, self.fx, self.leaves, self.launches, self.computed)
@@ -261,17 +264,23 @@ class _Analysis:
     @cached_property
     def traffic(self) -> Traffic:
         constants = {*(self.graph.code.constants if self.graph.code else ()), *self.fx.attributes}
-        return Traffic(self._layouts(), tuple(leaf.node for leaf in self.leaves.values()), constants)
+        return Traffic(self._layouts(), tuple(node for node, _ in self._made.values()), constants)
+
+    @cached_property
+    def _made(self) -> Mapping[str, tuple[DumpNode, DumpBuffer]]:
+        """Each buffer with the node that makes it: all that traffic is counted from, loop bodies need not be read."""
+        nodes = self.dump.leaves() if self.dump else ()
+        return {buffer.name: (node, buffer) for node in nodes for buffer in node.buffers}
 
     def _layouts(self) -> Mapping[str, Layout]:
         """Layouts of buffers and graph inputs; the FX graph knows the sizes of inputs that only library calls read."""
         inputs = [node for node in self.fx.nodes.values() if node.op == "placeholder" and node.shape is not None]
         found = {node.name: Layout("placeholder", "", node.device, node.dtype, node.shape) for node in inputs}
         found.update(self.graph.code.input_layouts if self.graph.code else {})
-        for leaf in self.leaves.values():
-            found.update(leaf.node.layouts)
-            if leaf.buffer.layout is not None:
-                found[leaf.name] = leaf.buffer.layout
+        for name, (node, buffer) in self._made.items():
+            found.update(node.layouts)
+            if buffer.layout is not None:
+                found[name] = buffer.layout
         return found
 
 

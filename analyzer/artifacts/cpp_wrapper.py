@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
+from analyzer.artifacts import rare
 from analyzer.artifacts.cpp_kernel import HEAD, cpp_params, matching
-from analyzer.artifacts.cpp_statements import EntryReader
 from analyzer.artifacts.kernel_definition import cpp_kernel
 from analyzer.artifacts.triton_kernel import triton_anatomy
 from analyzer.model import KernelDef, Layout, Location, OutputCode, Problem, artifact_of
+
+if TYPE_CHECKING:
+    from analyzer.artifacts.cpp_statements import EntryReader
 
 _EMBEDDED = re.compile(r"^cpp_wrapper_src = \(?\s*[rR]?(?P<quote>'''|\"\"\")", re.MULTILINE)
 _RUNTIME = re.compile(r"^#include <torch/csrc/inductor/aoti_(?:include/|runtime/interface)", re.MULTILINE)
@@ -40,7 +44,7 @@ def parse(text: str, source: str, input_layouts: Mapping[str, Layout], aot_id: s
     start, end, problems = _code_span(text, source)
     kernels = _kernels(text, start, end, source)
     entry = _ENTRY.search(text, start, end)
-    reader = EntryReader(source, {kernel.name: kernel for kernel in kernels}, set(_constants(text)))
+    reader = rare.cpp_entry_reader(source, {kernel.name: kernel for kernel in kernels}, set(_constants(text)))
     if entry is None:
         problems.append(_missing_entry(text, source, end))
     else:

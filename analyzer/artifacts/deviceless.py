@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from analyzer.artifacts import versioned_json as read
 from analyzer.model import Artifact, artifact_of
 
-FILE_NAME = "deviceless.json"
 SCHEMA_VERSION = 1
 
 AUTOTUNE, PAD_MM, SDPA, PLACEHOLDER = "autotune", "pad_mm", "sdpa", "placeholder"

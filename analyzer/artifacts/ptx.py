@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from analyzer.artifacts import versioned_json as read
 from analyzer.model import Artifact, artifact_of
 
-FILE_NAME = "ptx.json"
 SCHEMA_VERSION = 1
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple, TypeVar
 
-from analyzer.model import Location, Size
+from analyzer.model import Layout, Location, Size, Statement
 
 _FIRST, _LAST = 0x20000, 0x2A6D0
 HOLES = _LAST - _FIRST
@@ -29,6 +29,8 @@ _LONGEST_NUMBER = 1000
 _LONGEST_KEY = 40
 _MOST_RECORDS = 256
 _MOST_REMEMBERED = 4096
+_RECURRING = (Layout, Statement)
+"""Records without a place of their own that mostly equal an earlier one; of others a memory would not pay."""
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
@@ -103,12 +105,11 @@ def filler(value: Any) -> Filler:
 
 
 class _Plan(NamedTuple):
-    """How to fill a part: `start` and `stop` of the numbers it holds, and whether it holds a place in the file."""
+    """How to fill a part, and `start` and `stop` of the numbers it holds."""
 
     fill: Filler
     start: int
     stop: int
-    placed: bool = False
 
 
 def _plan(value: Any) -> _Plan | None:
@@ -119,10 +120,16 @@ def _plan(value: Any) -> _Plan | None:
     if isinstance(value, tuple):
         return _parts_plan(value, getattr(type(value), "_make", tuple))
     if is_dataclass(value):
-        record_class: Any = type(value)
-        values = tuple(getattr(value, field.name) for field in fields(value))
-        return _parts_plan(values, lambda filled: record_class(*filled))
+        return _record_plan(value)
     return None
+
+
+def _record_plan(record: Any) -> _Plan | None:
+    record_class = type(record)
+    values = tuple(getattr(record, field.name) for field in fields(record))
+    plan = _parts_plan(values, lambda filled: record_class(*filled))
+    recurs = plan is not None and isinstance(record, _RECURRING) and plan.stop - plan.start <= _LONGEST_KEY
+    return plan._replace(fill=_remembering(plan.fill, plan.start, plan.stop)) if plan and recurs else plan
 
 
 def _text_plan(text: str) -> _Plan | None:
@@ -134,12 +141,14 @@ def _text_plan(text: str) -> _Plan | None:
         sign = text[:-1]
         return _Plan(lambda numbers, _file, _line: number(sign + numbers[start]), start, stop)
     template = _HOLE.sub("%s", text.replace("%", "%%"))
+    if len(held) == 1:
+        return _Plan(lambda numbers, _file, _line: template % numbers[start], start, stop)
     return _Plan(lambda numbers, _file, _line: template % numbers[start:stop], start, stop)
 
 
 def _location_plan(place: Location) -> _Plan:
     relative, column = place.line, place.column
-    return _Plan(lambda _numbers, file, line: Location(file, line + relative, column), HOLES, 0, placed=True)
+    return _Plan(lambda _numbers, file, line: Location(file, line + relative, column), HOLES, 0)
 
 
 def _parts_plan(values: tuple[Any, ...], make: Callable[[list[Any]], Any]) -> _Plan | None:
@@ -154,16 +163,11 @@ def _parts_plan(values: tuple[Any, ...], make: Callable[[list[Any]], Any]) -> _P
             filled[slot] = fill_slot(numbers, file, line)
         return make(filled)
 
-    fill: Filler = fill_all
-    start, stop = min(plan.start for _, plan in plans), max(plan.stop for _, plan in plans)
-    placed = any(plan.placed for _, plan in plans)
-    if not placed and stop - start <= _LONGEST_KEY:
-        fill = _remembering(fill, start, stop)
-    return _Plan(fill, start, stop, placed)
+    return _Plan(fill_all, min(plan.start for _, plan in plans), max(plan.stop for _, plan in plans))
 
 
 def _remembering(fill: Filler, start: int, stop: int) -> Filler:
-    """Equal numbers give the record already made: most parts of a node recur all over a dump."""
+    """Equal numbers give the record already made."""
     known: dict[Numbers, Any] = {}
 
     def recall(numbers: Numbers, file: str, line: int) -> Any:

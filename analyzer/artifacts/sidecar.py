@@ -26,13 +26,12 @@ from analyzer.artifacts.sidecar_records import (
     RecorderNote,
     Sidecar,
 )
-from analyzer.model import Size, artifact_of
+from analyzer.errors import ArtifactError
+from analyzer.model import Location, Size, artifact_of
 
-FILE_NAME = "inductor_audit.json"
 SCHEMA_VERSION = 1
 
 __all__ = [
-    "FILE_NAME",
     "RULES",
     "SCHEMA_VERSION",
     "Context",
@@ -63,6 +62,8 @@ _CONFIG_MODULES = {
 def parse(text: str, source: str) -> Sidecar:
     """The sidecar of a graph. ArtifactError with a position for text that is none; unknown keys are ignored."""
     found = read.document(text, source, SCHEMA_VERSION, "a capture sidecar")
+    if not isinstance(found.get("graphs", []), list):
+        raise ArtifactError(Location(source, 1), "expected a list of graphs in a capture sidecar")
     return Sidecar(
         artifact=artifact_of(source, text),
         torch=read.text(found.get("torch")),

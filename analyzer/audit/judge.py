@@ -61,7 +61,8 @@ def _find(base: Arm, ablated: Arm, claim: Claim, changes: Changes, in_force: Run
         return Finding(Verdict.UNDECIDED, missing)
     before, after = claim.post.measure(base, ablated)
     verdict = _under(in_force, decide(before, after, changes), changes)
-    doubts = assumed.doubts(claim.ablation.name, verdict, (base.facts.graph, ablated.facts.graph))
+    rests_on = (before if verdict is Verdict.EFFECTIVE else after).left
+    doubts = assumed.doubts(claim.ablation.name, verdict, (base.facts.graph, ablated.facts.graph), rests_on)
     if doubts:
         return Finding(Verdict.UNDECIDED, doubts, before, after, advice=assumed.ADVICE)
     undone = claim.post.masked_by_fusion and verdict in (Verdict.EFFECTIVE, Verdict.PARTIAL)

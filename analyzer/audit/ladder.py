@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from analyzer.ablations import Ablation, Setting
 from analyzer.audit.postconditions.record import Arm, Postcondition, Stage
 from analyzer.compare.effective import SWITCH_POINTS, EffectiveConfig, Source, full_key, short_key
-from analyzer.compare.sameness import reordered_only, same_code, same_dump, same_groups, same_program
-from analyzer.model import CompiledGraph, IrDump, Location
+from analyzer.compare.sameness import other_kernel, reordered_only, same_code, same_dump, same_groups, same_program
+from analyzer.model import CompiledGraph, IrDump
 from analyzer.verdict import Citation, Rung, RungName, cite
 from analyzer.version import release
 
@@ -206,16 +206,13 @@ def _dump_evidence(old: IrDump | None, new: IrDump | None, counted: str) -> Iter
 def _code_evidence(old: CompiledGraph, new: CompiledGraph, changes: Changes) -> Iterator[Citation]:
     if old.code is None or new.code is None:
         return
+    other, call = other_kernel(old.code, new.code), next(new.code.calls(), None)
     text = f"kernel calls: {sum(1 for _ in old.code.calls())} -> {sum(1 for _ in new.code.calls())}"
     if changes.code is False:
         text += "; equal but for comments and names"
     elif changes.code_moved:
         text += "; equal lines and steps in another order"
-    first = next(new.code.calls(), None)
-    yield cite(_first_difference(old, new) or (first.location if first else None), text, new.code.artifact.file)
-
-
-def _first_difference(old: CompiledGraph, new: CompiledGraph) -> Location | None:
-    known: Mapping[str, str] = {kernel.name: kernel.source for kernel in (old.code.kernels if old.code else ())}
-    kernels = new.code.kernels if new.code else ()
-    return next((kernel.location for kernel in kernels if known.get(kernel.name) != kernel.source), None)
+    elif changes.code and other is not None:
+        text += f"; other code in {other.name}"
+    place = other or call
+    yield cite(place.location if place is not None else None, text, new.code.artifact.file)

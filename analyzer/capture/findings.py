@@ -15,7 +15,10 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """Everything the findings are read from: the hook's process records, and the manifest's processes and graphs."""
+    """Everything the findings are read from: the hook's process records, and the manifest's processes and graphs.
+
+    `without_torch`: the command's interpreter, when no process of it imported torch and it has none.
+    """
 
     plan: Plan
     code: int
@@ -24,6 +27,7 @@ class Situation:
     records: list[Json]
     processes: list[Json]
     graphs: list[Json]
+    without_torch: str | None = None
 
     @property
     def cut_short(self) -> bool:
@@ -56,7 +60,15 @@ def _ended(it: Situation) -> Iterator[Finding]:
     elif it.code < 0:
         yield Finding("crashed", f"the command was ended by {signal.Signals(-it.code).name} {after}", kept)
     elif it.code > 0:
-        yield Finding("crashed", f"the command ended with exit code {it.code} {after}", kept)
+        yield _crashed(it, f"the command ended with exit code {it.code} {after}", kept)
+
+
+def _crashed(it: Situation, message: str, kept: str) -> Finding:
+    return Finding("crashed", message, kept if it.without_torch is None else _other_python(it.without_torch))
+
+
+def _other_python(python: str) -> str:
+    return f"{python} has no torch: choose the interpreter that has yours with --python."
 
 
 def _graphs(count: int) -> str:
@@ -79,7 +91,8 @@ def _compiled(it: Situation) -> Iterator[Finding]:
 def _nothing(it: Situation) -> Finding:
     """Why there is no graph, as far as the counters tell."""
     if not it.records:
-        hint = "Is it a Python program? `python -I`, `-E` and `-S` keep the hook out."
+        outside = "Is it a Python program? `python -I`, `-E` and `-S` keep the hook out."
+        hint = outside if it.without_torch is None else _other_python(it.without_torch)
         return Finding("not-reached", "no process of the command imported torch under the hook", hint)
     if any(process["cache"]["hits"] for process in it.processes):
         return Finding("compiled-nothing", "compiled nothing: every graph came from a cache", _COLD)

@@ -25,8 +25,17 @@ def prepare(out: Path | None, label: str, cwd: Path) -> Path:
         raise UsageError(f"{folder} is a file", "Choose a folder with --out.")
     if folder.is_dir():
         _clear_own(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    _make(folder, exist_ok=True)
     return folder.resolve()
+
+
+def _make(folder: Path, *, exist_ok: bool = False) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=exist_ok)
+    except FileExistsError:
+        raise
+    except OSError as error:
+        raise UsageError(f"cannot make {folder}: {error.strerror}", "Choose another folder with --out.") from error
 
 
 def _clear_own(folder: Path) -> None:
@@ -50,7 +59,7 @@ def _fresh(parent: Path, label: str) -> Path:
     for number in range(1000):
         folder = parent / f"{label}-{stamp}{f'-{number}' if number else ''}"
         try:
-            folder.mkdir(parents=True)
+            _make(folder)
         except FileExistsError:
             continue
         return folder.resolve()

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 from dataclasses import dataclass
 from functools import lru_cache
 
+from analyzer.capture import interpreter
 from analyzer.errors import CaptureError
 
 TRITON_OF_TORCH = {
@@ -32,7 +31,6 @@ facts = {"torch": torch.__version__, "cuda": torch.backends.cuda.is_built(), "tr
          "hip": getattr(torch.version, "hip", None)}
 sys.stdout.write("\\n" + json.dumps(facts))
 """
-_TIMEOUT_S = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,27 +60,18 @@ class Installed:
 
 def check(python: str) -> Support:
     """Ask an interpreter. CaptureError when it cannot do it at all, with what is missing."""
-    return judge(ask(python))
+    return judge(ask(python), python)
 
 
 @lru_cache(maxsize=8)
 def ask(python: str) -> Installed:
     """Import torch in another interpreter and look around. CaptureError when that fails."""
-    try:
-        done = subprocess.run(
-            [python, "-W", "ignore", "-c", _PROBE], capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise CaptureError(f"cannot run {python}: {error}", "Choose an interpreter with --python.") from error
-    if done.returncode != 0:
-        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise CaptureError(f"{python} cannot import torch: {last}", "Choose one that has torch with --python.")
-    facts = json.loads(done.stdout.splitlines()[-1])
+    facts = interpreter.answer(python, _PROBE)
     return Installed(facts["torch"], facts["cuda"], facts["triton"], facts["platform"], facts["hip"])
 
 
-def judge(found: Installed) -> Support:
-    """What can be expected. CaptureError for what was never going to work."""
+def judge(found: Installed, python: str = "python") -> Support:
+    """What can be expected of an interpreter that has this. CaptureError for what was never going to work."""
     expected = TRITON_OF_TORCH.get(found.release)
     if found.platform != "linux":
         raise CaptureError(
@@ -94,7 +83,9 @@ def judge(found: Installed) -> Support:
         raise CaptureError(f"torch {found.torch} is too old for --target cuda", "Use torch 2.14 or newer.")
     if found.triton is None:
         wanted = f"triton=={expected}" if expected else "triton"
-        raise CaptureError("triton is missing: it is what Inductor's GPU code is written for", f"pip install {wanted}")
+        raise CaptureError(
+            f"{python} has no triton, which Inductor's GPU code is written for", f"{python} -m pip install {wanted}"
+        )
     return _level(found, expected)
 
 

@@ -54,7 +54,8 @@ def capture(request: CaptureRequest, progress: OnProgress | None = None) -> Capt
         start, began = datetime.now(timezone.utc), time.monotonic()
         child = _start(command, cwd, variables, request.log)
         ending = _watched(child, request.timeout, _reporter(run, progress))
-        facts = survey.Ran(request, plan, start.isoformat(), time.monotonic() - began, ending.code, variables, cwd)
+        duration = time.monotonic() - began
+        facts = survey.Ran(request, plan, start.isoformat(), duration, ending.code, variables, cwd, command[0])
         document = survey.survey(run, facts, ending.timed_out, ending.interrupted)
         document["findings"] += ptx.estimate(request.python, run, variables) if request.ptx else []
     text = json.dumps(document, indent=1) + "\n"

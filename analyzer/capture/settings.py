@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-import json
 import re
-import subprocess
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
 
 from analyzer import ablations
+from analyzer.capture import interpreter
 from analyzer.capture.request import CaptureRequest, Setting
 from analyzer.errors import CaptureError, UsageError
 
@@ -21,7 +20,6 @@ import torch
 keys = {name: sorted(importlib.import_module(name)._config) for name in sys.argv[1:]}
 sys.stdout.write("\\n" + json.dumps({"torch": torch.__version__, "keys": keys}))
 """
-_PROBE_TIMEOUT_S = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,19 +71,9 @@ def _literal(value: str, key: str) -> str:
 @lru_cache(maxsize=8)
 def ask_interpreter(python: str) -> TorchInfo:
     """Import torch in another interpreter and list its configuration keys. CaptureError when that fails."""
-    command = [python, "-W", "ignore", "-c", _PROBE, *CONFIG_MODULES]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_PROBE_TIMEOUT_S, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise CaptureError(f"cannot run {python}: {error}", "Choose an interpreter with --python.") from error
-    if done.returncode != 0:
-        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise CaptureError(
-            f"{python} cannot import torch: {last}", "Choose an interpreter that has torch with --python."
-        )
-    answer = json.loads(done.stdout.splitlines()[-1])
-    keys = frozenset(f"{module}.{key}" for module, names in answer["keys"].items() for key in names)
-    return TorchInfo(answer["torch"], keys)
+    found = interpreter.answer(python, _PROBE, *CONFIG_MODULES)
+    keys = frozenset(f"{module}.{key}" for module, names in found["keys"].items() for key in names)
+    return TorchInfo(found["torch"], keys)
 
 
 def plan(request: CaptureRequest) -> Plan:

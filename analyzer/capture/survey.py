@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from analyzer.artifacts.manifest import SCHEMA_VERSION
-from analyzer.capture import environment, folder
+from analyzer.capture import environment, folder, interpreter
 from analyzer.capture.findings import Situation, findings
 from analyzer.capture.request import CaptureRequest
 from analyzer.capture.settings import Plan
@@ -20,7 +21,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """A command that has ended; `code` is subprocess's: negative for a signal."""
+    """A command that has ended; `code` is subprocess's: negative for a signal. `program`: what was started."""
 
     request: CaptureRequest
     plan: Plan
@@ -29,6 +30,7 @@ class Ran:
     code: int
     variables: Mapping[str, str]
     cwd: Path
+    program: str
 
 
 def survey(run: Path, ran: Ran, timed_out: bool, interrupted: bool) -> Json:
@@ -37,7 +39,8 @@ def survey(run: Path, ran: Ran, timed_out: bool, interrupted: bool) -> Json:
     processes = [_process(record, run) for record in records]
     graphs = list(_graphs(run, records))
     main = next((entry for entry in processes if entry["graphs"]), processes[0] if processes else {})
-    situation = Situation(ran.plan, ran.code, timed_out, interrupted, records, processes, graphs)
+    without_torch = ran.program if not records and _lacks_torch(ran) else None
+    situation = Situation(ran.plan, ran.code, timed_out, interrupted, records, processes, graphs, without_torch)
     return {
         "schema_version": SCHEMA_VERSION,
         "torch": main.get("torch"),
@@ -62,6 +65,12 @@ def survey(run: Path, ran: Ran, timed_out: bool, interrupted: bool) -> Json:
             {"kind": found.kind, "message": found.message, "hint": found.hint} for found in findings(situation)
         ],
     }
+
+
+def _lacks_torch(ran: Ran) -> bool:
+    """Of a Python program, in the environment that its user gave it."""
+    variables = {**os.environ, **ran.request.env}
+    return Path(ran.program).name.startswith("python") and interpreter.lacks_torch(ran.program, ran.cwd, variables)
 
 
 def _process_records(run: Path) -> Iterator[Json]:

@@ -13,12 +13,15 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from analyzer.artifacts.config_noise import ABOUT_THE_CAPTURE, WRITTEN_BY_TORCH, known_default
 from analyzer.artifacts.runnable import meaningful_config
-from analyzer.artifacts.sidecar_records import Context, PatchedFunction, Sidecar
 from analyzer.artifacts.trace_records import TraceRecord
 from analyzer.model import CompiledGraph, Location, RunnableScript, StrEnum
+
+if TYPE_CHECKING:
+    from analyzer.artifacts.sidecar_records import Context, PatchedFunction, Sidecar
 
 INDUCTOR = "torch._inductor.config."
 _LOGGED: Mapping[str, str] = {"inductor_config": INDUCTOR, "functorch_config": "torch._functorch.config."}

@@ -97,6 +97,16 @@ def reordered_only(one: OutputCode, other: OutputCode) -> bool:
     return _shuffled(one) == _shuffled(other)
 
 
+def other_kernel(one: OutputCode, other: OutputCode) -> KernelDef | None:
+    """The first kernel of the other wrapper whose text no kernel of the first has, names and comments apart."""
+    known = {_text(kernel) for kernel in one.kernels}
+    return next((kernel for kernel in other.kernels if _text(kernel) not in known), None)
+
+
+def _text(kernel: KernelDef) -> str:
+    return "\n".join(_kernel_lines(kernel, {kernel.name: "kernel"}))
+
+
 def _code(code: OutputCode) -> Hashable:
     names = {kernel.name: f"kernel{index}" for index, kernel in enumerate(code.kernels)}
     kernels = tuple("\n".join(_kernel_lines(kernel, names)) for kernel in code.kernels)

@@ -152,6 +152,8 @@ def _line(statement: Statement, names: dict[str, str], naming: Naming, numbers: 
     args = [_WORD.sub(lambda match: names.get(match[0], match[0]), arg) for arg in statement.args]
     if statement.op in ("load", "store", "store_reduction") and args:
         args[0] = naming(args[0])
+    if statement.op in _COMMUTATIVE:
+        args.sort(key=lambda arg: (len(arg), arg))
     args += [f"{key}={names.get(value, value)}" for key, value in statement.kwargs if (key, value) not in _DEFAULTS]
     call = f"{statement.op}({', '.join(arg for arg in args if arg != 'None')})"
     if statement.result is None or statement.op.startswith("store"):

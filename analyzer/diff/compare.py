@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 from analyzer.analyze import analyze
 from analyzer.compare.pairing import pair_graphs
+from analyzer.diff.breaks import Comparison, comparisons
 from analyzer.diff.environment import config_changes, environment_changes
 from analyzer.diff.layers.code import code_changes
 from analyzer.diff.layers.cost import cost_changes
@@ -25,13 +27,14 @@ def diff_runs(old: Run, new: Run, pairs: Mapping[str, str] | None = None) -> Run
     """
     found = _pairs(old, new, pairs or {})
     facts = [(analyze(one) if one else None, analyze(other) if other else None) for one, other in found]
-    both = [(one, other) for one, other in facts if one is not None and other is not None]
+    compared = list(comparisons(facts))
+    both = [(entry.old, entry.new) for entry in compared if entry.old is not None and entry.new is not None]
     return RunDiff(
         old.path,
         new.path,
         tuple(config_changes(both)),
         tuple(environment_changes(old, new, both)),
-        tuple(_graph_diff(one, other) for one, other in facts),
+        tuple(map(_graph_diff, compared)),
     )
 
 
@@ -45,9 +48,11 @@ def _pairs(old: Run, new: Run, given: Mapping[str, str]) -> Iterator[tuple[Compi
     )
 
 
-def _graph_diff(old: GraphFacts | None, new: GraphFacts | None) -> GraphDiff:
+def _graph_diff(compared: Comparison) -> GraphDiff:
+    old, new = compared.old, compared.new
     if old is not None and new is not None:
-        return diff_graphs(old, new)
+        found = diff_graphs(old, new, compared.nodes)
+        return replace(found, changes=(compared.broken, *found.changes)) if compared.broken else found
     return GraphDiff(
         old.graph.label if old else None,
         new.graph.label if new else None,

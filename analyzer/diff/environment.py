@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from analyzer.compare.effective import (
@@ -18,6 +18,9 @@ from analyzer.compare.pairing import inputs_of
 from analyzer.diff.records import ConfigChange, EnvironmentChange
 from analyzer.facts import GraphFacts
 from analyzer.model import CacheState, CompiledGraph, Run
+
+_TENSORS = 3
+"""Kinds of inputs that a warning names."""
 
 Pairs = Sequence[tuple[GraphFacts, GraphFacts]]
 
@@ -112,8 +115,15 @@ def _program_changes(pairs: Pairs) -> Iterator[EnvironmentChange]:
             left, right = [item for item in one if item not in other], [item for item in other if item not in one]
             if left and right:
                 warning = "the inputs differ: another program, or the same on other data"
-                yield EnvironmentChange("inputs", ", ".join(left[:3]), ", ".join(right[:3]), warning)
+                yield EnvironmentChange("inputs", _several(left), _several(right), warning)
         yield from _source_change(old.graph, new.graph)
+
+
+def _several(tensors: Sequence[str]) -> str:
+    """The first of them, equal ones once."""
+    counts = Counter(tensors)
+    told = [f"{tensor} ×{count}" if count > 1 else tensor for tensor, count in counts.items()][:_TENSORS]
+    return ", ".join([*told, *([f"{len(counts) - _TENSORS} more"] if len(counts) > _TENSORS else [])])
 
 
 def _tensor_text(tensor: tuple[str | None, tuple[int | str, ...] | None]) -> str:

@@ -126,6 +126,10 @@ class FxMatching:
         """Matches two nodes."""
         self.to_new[one], self.to_old[other] = other, one
 
+    def unlike_sizes(self, old: tuple[Size, ...] | None, new: tuple[Size, ...] | None) -> bool:
+        """Whether both sizes or strides are known and differ, symbols by rank."""
+        return None not in (old, new) and self.old.size(old) != self.new.size(new)
+
     def pairs(self) -> Iterator[tuple[FxNode, FxNode]]:
         """Matched nodes in the old graph's order."""
         for node in self.old.nodes:
@@ -149,9 +153,7 @@ def match_fx(
     """Matches two FX graphs; `given` are pairs that the caller knows, old name to new name."""
     named = _inputs(old) == _inputs(new)
     matching = FxMatching(FxShape(old, outputs[0], named), FxShape(new, outputs[1], named), {}, {})
-    for one, other in (given or {}).items():
-        if one in matching.old.by_name and other in matching.new.by_name:
-            matching.add(one, other)
+    _match_given(matching, given or {})
     for key in (_whole, _cone) if named else (_whole, _context):
         _match_equal(matching, key)
     _spread(matching, _same_label)
@@ -165,6 +167,12 @@ def match_fx(
     _spread(matching, _same_operator)
     _match_replaced(matching)
     return matching
+
+
+def _match_given(matching: FxMatching, given: Mapping[str, str]) -> None:
+    for one, other in given.items():
+        if one in matching.old.by_name and other in matching.new.by_name:
+            matching.add(one, other)
 
 
 def _inputs(nodes: Sequence[FxNode]) -> list[Hashable]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from analyzer.diff.bodies import Naming, canonical_body
+from analyzer.diff.following import ASPECTS, Aspect, Spread, spread
 from analyzer.diff.fx_matching import FxMatching, match_fx
 from analyzer.diff.symbols import renamed
 from analyzer.facts import BufferFact, GraphFacts
@@ -58,6 +59,8 @@ class GraphSide:
 
     def text(self, value: object) -> str:
         """A size or stride as text, symbols by rank."""
+        if isinstance(value, tuple):
+            return f"[{', '.join(map(self.text, value))}]"
         return renamed(str(value), self.symbols)
 
 
@@ -82,6 +85,11 @@ class Matching:
     def buffers_back(self) -> Mapping[str, str]:
         """The matching of buffers from the new graph's names."""
         return {other: one for one, other in self.buffers.items()}
+
+    @cached_property
+    def spreads(self) -> Mapping[Aspect, Spread]:
+        """How far other dtypes and other shapes go through the FX graph."""
+        return {aspect: spread(self.fx, aspect) for aspect in ASPECTS}
 
     def pairs(self) -> Iterator[tuple[BufferFact, BufferFact]]:
         """Matched buffers in the old graph's order."""
@@ -155,8 +163,8 @@ def _match_helpers(matching: Matching) -> None:
 
     By computation also those that hold a node's value on one side alone: an attribution may fail, a body does not.
     """
-    for signature, any_owner in ((_computation, True), (_nodes, False), (_last_node, False), (_mutated, False)):
-        before = -1
+    for signature in (_computation, _nodes, _last_node, _mutated, _resized(matching)):
+        before, any_owner = -1, signature is _computation
         while len(matching.buffers) != before:
             before = len(matching.buffers)
             _match_helpers_once(matching, signature, any_owner)
@@ -169,15 +177,24 @@ def _match_helpers_once(matching: Matching, signature: Signature, any_owner: boo
     """One round; several helpers of one signature are interchangeable and matched in order."""
     naming = matching.naming(matching.old), matching.naming(matching.new)
     taken = set(matching.buffers.values())
-    free: defaultdict[Hashable, list[str]] = defaultdict(list)
+    free: defaultdict[Hashable, list[BufferFact]] = defaultdict(list)
     for fact in matching.new.facts.buffers:
         if fact.name not in taken and (any_owner or fact.fx_node not in matching.fx.to_old):
-            free[signature(matching.new, fact, naming[1])].append(fact.name)
+            free[signature(matching.new, fact, naming[1])].append(fact)
     for fact in matching.old.facts.buffers:
         if fact.name not in matching.buffers and free and (any_owner or fact.fx_node not in matching.fx.to_new):
-            found = free.get(signature(matching.old, fact, naming[0]))
-            if found:
-                matching.buffers[fact.name] = found.pop(0)
+            candidates = free.get(signature(matching.old, fact, naming[0]), [])
+            found = next((other for other in candidates if _may_be_one(matching.fx, fact, other)), None)
+            if found is not None:
+                matching.buffers[fact.name] = found.name
+                candidates.remove(found)
+
+
+def _may_be_one(fx: FxMatching, one: BufferFact, other: BufferFact) -> bool:
+    """Not when one's nodes are all matched and the other is made for none of them: another layer has a twin of it."""
+    ours, theirs = set(one.origins), set(other.origins)
+    common = {fx.to_new.get(name) for name in ours} & theirs
+    return bool(common) or not (ours and theirs) or not (ours <= fx.to_new.keys() or theirs <= fx.to_old.keys())
 
 
 def _computation(side: GraphSide, fact: BufferFact, naming: Naming) -> Hashable:
@@ -212,11 +229,26 @@ def _nodes(side: GraphSide, fact: BufferFact, naming: Naming) -> Hashable:
 
 def _last_node(side: GraphSide, fact: BufferFact, naming: Naming) -> Hashable:
     """The FX node that a helper is made for: what is inlined before it may differ."""
-    order = side.fx_order
-    last = max(fact.origins, key=lambda name: order.get(name, -1), default="")
-    if not last or is_alone(naming(last)):
-        return object()
-    return fact.ir_class, _tensor(side, fact), naming(last)
+    last = _last_origin(side, fact, naming)
+    return (fact.ir_class, _tensor(side, fact), last) if last is not None else object()
+
+
+def _resized(matching: Matching) -> Signature:
+    """The last node again, for helpers of nodes that have another shape or dtype."""
+    reached = {matching.fx.to_new[name] for spread in matching.spreads.values() for name in spread.reached}
+
+    def signature(side: GraphSide, fact: BufferFact, naming: Naming) -> Hashable:
+        last = _last_origin(side, fact, naming)
+        dimensions = len(fact.layout.size or ()) if fact.layout else None
+        return (fact.ir_class, dimensions, last) if last in reached else object()
+
+    return signature
+
+
+def _last_origin(side: GraphSide, fact: BufferFact, naming: Naming) -> str | None:
+    """The last node that a helper is made for, where both graphs have it."""
+    last = naming(max(fact.origins, key=lambda name: side.fx_order.get(name, -1), default=""))
+    return None if not last or is_alone(last) else last
 
 
 def _mutated(side: GraphSide, fact: BufferFact, naming: Naming) -> Hashable:

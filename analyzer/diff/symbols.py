@@ -8,6 +8,8 @@ from functools import lru_cache
 
 from analyzer.model import FxNode
 
+_DOUBLED = re.compile(r"\(\(([^()]*)\)\)")
+"""Brackets twice, as newer versions print a floor division in a sum."""
 _SYMBOL = re.compile(r"\bs\d+\b")
 
 
@@ -31,5 +33,11 @@ def renamed(text: str, names: Mapping[str, str]) -> str:
 @lru_cache(maxsize=4096)
 def _sorted_sum(text: str) -> str:
     if any(bracket in text for bracket in "()[],"):
-        return text
-    return " + ".join(sorted("*".join(sorted(term.strip().split("*"))) for term in text.split("+")))
+        return _DOUBLED.sub(r"(\1)", text)
+    terms = text.replace(" - ", " + -").split(" + ")
+    return " + ".join(sorted(map(_sorted_product, terms)))
+
+
+def _sorted_product(text: str) -> str:
+    sign = "-" if text.startswith("-") else ""
+    return sign + "*".join(sorted(text.removeprefix("-").split("*")))

@@ -76,8 +76,10 @@ def survey(python: str, variables: Mapping[str, str], folder: Path) -> Machine:
             env=dict(variables),
         )
         found = json.loads(done.stdout.splitlines()[-1])
-    except (OSError, subprocess.TimeoutExpired) as error:
+    except OSError as error:
         return Machine(python, variables, folder, error=f"cannot run {python}: {error}")
+    except subprocess.TimeoutExpired:
+        return Machine(python, variables, folder, error=f"{python} did not answer within {_PROBE_TIMEOUT_S} s")
     except (ValueError, IndexError):
         last = (done.stderr.strip().splitlines() or ["it printed nothing"])[-1]
         return Machine(python, variables, folder, error=f"{python} failed: {last}")

@@ -15,6 +15,7 @@ from analyzer.doctor.scene import Scene
 from analyzer.errors import ArtifactError
 from analyzer.load.locate import ARTIFACT_NAMES, is_run
 from analyzer.model import CacheState
+from analyzer.words import counted
 
 CAPTURE = "run `inductor-audit capture SCRIPT`: it sets the variables before torch is imported and brings cold caches"
 _EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(: |$)")
@@ -85,8 +86,8 @@ def cache_hit(scene: Scene) -> Iterator[str]:
     if run is None or run.cache_state not in (CacheState.WARM, CacheState.MIXED):
         return
     hits = sum(1 for compile_ in scene.compiles if compile_.cache is CacheEvent.HIT)
-    counted = hits or sum(process.cache.hits for process in run.manifest.processes) if run.manifest else hits
-    yield f"{counted} graph(s) came from a warm cache: nothing was compiled for them, so nothing was dumped"
+    number = hits or sum(process.cache.hits for process in run.manifest.processes) if run.manifest else hits
+    yield f"{counted(number, 'graph')} came from a warm cache: nothing was compiled, so nothing was dumped"
 
 
 def untraced(scene: Scene) -> Iterator[str]:
@@ -119,7 +120,7 @@ def nothing_compiled(scene: Scene) -> Iterator[str]:
     if not frames:
         yield "torch was imported, but no compiled function was called: torch.compile alone compiles nothing"
     elif not any(compile_.cache is CacheEvent.HIT for compile_ in frames):
-        yield f"Dynamo traced {len(frames)} frame(s), but no graph reached Inductor"
+        yield f"Dynamo traced {counted(len(frames), 'frame')}, but no graph reached Inductor"
 
 
 def debug_set_late(scene: Scene) -> Iterator[str]:

@@ -17,6 +17,7 @@ from analyzer.doctor.variables import is_unknown, nearest
 from analyzer.load.locate import ARTIFACT_NAMES
 from analyzer.model import Artifact, ArtifactState, CompiledGraph
 from analyzer.version import at_least
+from analyzer.words import counted
 
 OLDEST, NEWEST = (2, 5), (2, 15)
 """The torch versions that the analyzer knows."""
@@ -177,8 +178,8 @@ def no_backward(scene: Scene) -> Iterator[str]:
         lacking = number - kinds[process, "backward"]
         if kind == "forward" and lacking > 0:
             yield (
-                f"{lacking} of {number} forward graph(s) has no backward graph: backward() was not called, or the "
-                f"folder is not here"
+                f"no backward graph for {lacking} of {counted(number, 'forward graph')}: backward() was not called, "
+                f"or the folder is not here"
             )
 
 
@@ -186,7 +187,7 @@ def older_runs(scene: Scene) -> Iterator[str]:
     """Only the newest launch is read."""
     older = scene.run.older if scene.run is not None else ()
     if older:
-        yield f"{len(older)} older run(s) lie beside the one that was read: {', '.join(older[-3:])}"
+        yield f"beside the one that was read: {counted(len(older), 'older run')}, {', '.join(older[-3:])}"
 
 
 def graph_breaks(scene: Scene) -> Iterator[str]:

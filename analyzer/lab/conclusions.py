@@ -12,7 +12,6 @@ from analyzer.lab.same_code import other_code
 from analyzer.verdict import Verdict
 
 Samples = Mapping[str, ArmSamples]
-_NO_NOISE: Interval = (1.0, 1.0)
 
 
 def conclude(
@@ -83,4 +82,4 @@ def _effects(
     factors: Sequence[str], rows: Sequence[ArmResult], samples: Samples, band: Interval | None
 ) -> Factorial | None:
     base = next(row.spec.name for row in rows if row.spec.role is Role.BASELINE)
-    return analyze_factorial(factors, rows, samples, base, band or _NO_NOISE) if factors else None
+    return analyze_factorial(factors, rows, samples, base, band) if factors else None

@@ -12,6 +12,7 @@ from analyzer.verdict import Verdict
 
 RESAMPLES = 2000
 NO_EFFECT = "no measurable effect"
+UNKNOWN_NOISE = "the noise is not known: the A/A control was not measured"
 
 
 def require_scipy() -> None:
@@ -95,9 +96,14 @@ def arm_time(
     return ArmTime(whole, graphs, why_not is None, why_not)
 
 
-def interval_text(ratio: Ratio) -> str:
+def interval_text(ratio: float, ci95: Interval) -> str:
     """`1.240 [1.210, 1.270]`."""
-    return f"{ratio.ratio:.3f} [{ratio.ci95[0]:.3f}, {ratio.ci95[1]:.3f}]"
+    return f"{number_text(ratio)} [{number_text(ci95[0])}, {number_text(ci95[1])}]"
+
+
+def number_text(ratio: float) -> str:
+    """Three decimals; three digits of what is so small or so large that those would hide it or be idle."""
+    return f"{ratio:.3f}" if 0.1 <= ratio < 100 else f"{ratio:.3g}"
 
 
 def _why_not_credited(whole: Ratio, verdict: Verdict | None, close: bool | None, band: Interval | None) -> str | None:
@@ -108,8 +114,17 @@ def _why_not_credited(whole: Ratio, verdict: Verdict | None, close: bool | None,
     if close is False:
         return "the results differ from the baseline's"
     if band is None:
-        return "the noise is not known: the A/A control was not measured"
-    low, high = band
-    if whole.ci95[0] <= high and low <= whole.ci95[1]:  # an interval that reaches into the noise proves nothing
-        return f"{NO_EFFECT}: {interval_text(whole)}, where noise alone gives {low:.3f} to {high:.3f}"
+        return UNKNOWN_NOISE
+    if within_noise(whole.ci95, band):
+        return f"{NO_EFFECT}: {interval_text(whole.ratio, whole.ci95)}, where {noise_text(band)}"
     return None
+
+
+def within_noise(ci95: Interval, band: Interval) -> bool:
+    """Whether an interval of ratios reaches into the noise: then it proves nothing."""
+    return ci95[0] <= band[1] and band[0] <= ci95[1]
+
+
+def noise_text(band: Interval) -> str:
+    """What a ratio must leave to be an effect."""
+    return f"noise alone gives {number_text(band[0])} to {number_text(band[1])}"

@@ -62,7 +62,7 @@ def experiment(request: LabRequest, engine: Engine, watch: Watcher) -> LabResult
     factors = tuple(dict.fromkeys(request.ablations)) if request.factorial else ()
     if factors and not request.rounds:
         raise UsageError("a factorial experiment needs times", "Ask for some rounds.")
-    _check_target(request)
+    notes = tuple(_about_target(request))
     if request.rounds:
         require_scipy()
     specs = plan_arms(request.ablations, request.factorial)
@@ -71,16 +71,20 @@ def experiment(request: LabRequest, engine: Engine, watch: Watcher) -> LabResult
     rows = {label: _judged(tasks[label], runs[label], watch) for label in tasks}
     samples = _measured(request, tasks, rows, engine, watch) if request.rounds else {}
     found = (conclude(script, rows[script.label], samples.get(script.label), factors) for script in request.scripts)
-    return LabResult(tuple(found))
+    return LabResult(tuple(replace(one, notes=notes) for one in found))
 
 
-def _check_target(request: LabRequest) -> None:
-    """Before anything runs: can there be times, and is there such a device?"""
+def _about_target(request: LabRequest) -> Iterator[str]:
+    """What to know of the device. UsageError before anything runs: can there be times, and is there such a device?"""
     target = request.target
     if request.rounds and not target.compiles:
         what = "--codegen-only" if target.device is None else f"--target {target.device}"
         raise UsageError(f"nothing to time: with {what}, no kernel runs", "Leave --time and --factorial out.")
-    assumed_device(CaptureRequest((), python=request.python, target=target.device, profile=target.profile))
+    ask = CaptureRequest((), python=request.python, target=target.device, profile=target.profile)
+    device = assumed_device(ask)
+    if device is not None:
+        yield f"No device: code for {device.profile.figures['name']}, generated without one; nothing ran"
+        yield from (f"Experimental: {doubt}" for doubt in device.support.notes)
 
 
 def _tasks(request: LabRequest, script: Script, specs: Sequence[ArmSpec]) -> list[ArmTask]:

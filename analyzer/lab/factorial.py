@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from math import exp, factorial
 
-from analyzer.lab.effects import contrast, logs, whole_script
+from analyzer.lab.effects import (
+    NO_EFFECT,
+    UNKNOWN_NOISE,
+    contrast,
+    interval_text,
+    logs,
+    noise_text,
+    number_text,
+    whole_script,
+    within_noise,
+)
 from analyzer.lab.records import ArmResult, ArmSamples, Effect, Factorial, Interval, Role, Sessions
 from analyzer.verdict import Verdict
 
@@ -19,11 +30,12 @@ def analyze_factorial(
     arms: Sequence[ArmResult],
     samples: Mapping[str, ArmSamples],
     base: str,
-    band: Interval = (1.0, 1.0),
+    band: Interval | None,
 ) -> Factorial:
     """Effects of all ablations and pairs. Without all arms measured, or with one that is not sound, there are none.
 
-    An arm is sound when it is EFFECTIVE, or NO_OPPORTUNITY: then its code is the baseline's by right.
+    An arm is sound when it is EFFECTIVE, or NO_OPPORTUNITY: then its code is the baseline's by right. `band`: None when
+    the noise is not known.
     """
     unsound = [arm for arm in arms if arm.spec.role is Role.ABLATION and arm.verdict not in _SOUND]
     if unsound:
@@ -34,32 +46,30 @@ def analyze_factorial(
     missing = [name for name in subsets.values() if name not in samples or not samples[name].rounds]
     if missing:
         return Factorial(tuple(names), why_not=f"the arm {missing[0]} was not measured")
+    if band is None:
+        return Factorial(tuple(names), why_not=UNKNOWN_NOISE)
     times = {subset: logs(whole_script(samples[name])) for subset, name in subsets.items()}
     return factorial_effects(names, times, band)
 
 
-def factorial_effects(names: Sequence[str], times: Mapping[Subset, Sessions], band: Interval = (1.0, 1.0)) -> Factorial:
+def factorial_effects(names: Sequence[str], times: Mapping[Subset, Sessions], band: Interval) -> Factorial:
     """`times`: for each set of ablated optimizations, logarithms of the arm's times; `band`: ratios that are noise."""
-    everything = frozenset(names)
-    total = _effect("total", tuple(names), {everything: 1.0, frozenset(): -1.0}, times)
-    shapley = [_shapley(name, names, times, total) for name in names]
-    main = [_effect("main", (name,), main_effect(name, names), times) for name in names]
-    pairs = [_effect("interaction", pair, interaction(pair, names), times) for pair in combinations(names, 2)]
+
+    def effect(kind: str, of: tuple[str, ...], weights: Mapping[Subset, float]) -> Effect:
+        used = [subset for subset, weight in weights.items() if weight]
+        value, (low, high) = contrast([times[subset] for subset in used], [weights[subset] for subset in used])
+        return Effect(kind, of, value, (low, high), measurable=not within_noise((exp(low), exp(high)), band))
+
+    total = effect("total", tuple(names), {frozenset(names): 1.0, frozenset(): -1.0})
+    main = [effect("main", (name,), main_effect(name, names)) for name in names]
+    pairs = [effect("interaction", pair, interaction(pair, names)) for pair in combinations(names, 2)]
+    shapley = [_shared(effect("shapley", (name,), shapley_weights(name, names)), total) for name in names]
     return Factorial(tuple(names), total, (*main, *pairs, *shapley), _explained(total, shapley, pairs, band))
 
 
-def _effect(
-    kind: str, of: tuple[str, ...], weights: Mapping[Subset, float], times: Mapping[Subset, Sessions]
-) -> Effect:
-    used = [subset for subset, weight in weights.items() if weight]
-    value, interval = contrast([times[subset] for subset in used], [weights[subset] for subset in used])
-    return Effect(kind, of, value, interval)
-
-
-def _shapley(name: str, names: Sequence[str], times: Mapping[Subset, Sessions], total: Effect) -> Effect:
-    effect = _effect("shapley", (name,), shapley_weights(name, names), times)
-    share = effect.log_ratio / total.log_ratio if total.log_ratio else None
-    return Effect(effect.kind, effect.of, effect.log_ratio, effect.ci95, share)
+def _shared(effect: Effect, total: Effect) -> Effect:
+    """With its share of the total: of one that is noise there are no shares."""
+    return replace(effect, share=effect.log_ratio / total.log_ratio) if total.measurable else effect
 
 
 # ------------------------------------------------------------------------------------------- contrasts: arm -> weight
@@ -109,23 +119,31 @@ def _subsets(names: Sequence[str]) -> Iterator[Subset]:
 def _explained(total: Effect, shapley: Sequence[Effect], pairs: Sequence[Effect], band: Interval) -> str:
     """Two sentences for a reader who knows neither Shapley values nor interactions."""
     together = " and ".join(total.of)
-    if band[0] <= exp(total.log_ratio) <= band[1] or total.ci95[0] <= 0.0 <= total.ci95[1]:
+    if not total.measurable:
+        found = interval_text(exp(total.log_ratio), (exp(total.ci95[0]), exp(total.ci95[1])))
         return (
-            f"Switching {together} off together makes no measurable difference (×{exp(total.log_ratio):.2f}). "
+            f"Switching {together} off together has {NO_EFFECT}: {found}, where {noise_text(band)}. "
             "So there is nothing to share out among them."
         )
-    shares = ", ".join(f"{one.of[0]} {100 * (one.share or 0):.0f} %" for one in shapley)
+    shares = ", ".join(f"{one.of[0]} {100 * (one.share or 0):.0f} %{_doubt(one)}" for one in shapley)
     first = (
-        f"Switching {together} off together multiplies the time by {exp(total.log_ratio):.2f}; of that (as logarithms, "
+        f"Switching {together} off together multiplies the time by {_factor(total)}; of that (as logarithms, "
         f"averaged over the orders in which they can be switched off) {shares}."
     )
     return f"{first} {_interaction_sentence(max(pairs, key=lambda pair: abs(pair.log_ratio)))}"
 
 
+def _doubt(effect: Effect) -> str:
+    return "" if effect.measurable else " (within the noise)"
+
+
+def _factor(effect: Effect) -> str:
+    return number_text(exp(effect.log_ratio))
+
+
 def _interaction_sentence(pair: Effect) -> str:
-    one, other = pair.of
-    factor = f"×{exp(pair.log_ratio):.2f}"
-    if pair.ci95[0] <= 0.0 <= pair.ci95[1]:
+    (one, other), factor = pair.of, f"×{_factor(pair)}"
+    if not pair.measurable:
         return f"{one} and {other} do not interact measurably ({factor}): their single effects multiply."
     if pair.log_ratio > 0:
         return (

@@ -13,12 +13,12 @@ from analyzer.audit import audit
 from analyzer.errors import AnalyzerError
 from analyzer.facts import Summary
 from analyzer.lab.records import ArmResult, ArmRun, ArmSpec, Role, Status
-from analyzer.lab.same_code import other_code
+from analyzer.lab.same_code import SCALAR, other_code
 from analyzer.load import load_run
 from analyzer.model import Run
 from analyzer.verdict import AuditResult, GraphAudit, Verdict, summarize
 
-IRREPRODUCIBLE = "captured alike, the two have different code, as when autotuning picks another kernel each time"
+FOR_THE_NOISE = "the baseline once more, for the noise"
 
 
 class Judge:
@@ -42,7 +42,7 @@ class Judge:
             return ArmResult(run, Verdict.UNDECIDED, None, f"its baseline failed: {_failed(base)}", after=after)
         before = self._sum(base.folder)
         if spec.role is Role.CONTROL:
-            why = "the baseline once more, for the noise" if self._is_reproducible(spec) else IRREPRODUCIBLE
+            why = self._irreproducible(spec) or FOR_THE_NOISE
             return ArmResult(run, None, None, why, before=before, after=after)
         return self._judged(run, before, after)
 
@@ -62,16 +62,21 @@ class Judge:
         controls = (run for run in self._runs.values() if run.spec.role is Role.CONTROL)
         control = next((run for run in controls if run.spec.against == spec.against), None)
         name = _joined(spec.ablations)
-        if control is None or name is None or control.status is not Status.FINE or self._is_reproducible(control.spec):
+        if control is None or name is None or control.status is not Status.FINE:
+            return None
+        if (why := self._irreproducible(control.spec)) is None:
             return None
         other = audit(self._run(control.spec.name), self._run(spec.name), name).verdict
         if other is verdict:
             return None
-        return f"{verdict} beside {spec.against}, {other} beside {control.spec.name}: {IRREPRODUCIBLE}."
+        return f"{verdict} beside {spec.against}, {other} beside {control.spec.name}: {why}."
 
-    def _is_reproducible(self, control: ArmSpec) -> bool:
-        """Whether a baseline and its control, captured alike, have the same code."""
-        return other_code(self._runs[control.against or ""].folder, self._runs[control.name].folder) is None
+    def _irreproducible(self, control: ArmSpec) -> str | None:
+        """How a baseline and its control, captured alike, differ in their code; None when they do not."""
+        other = other_code(self._runs[control.against or ""].folder, self._runs[control.name].folder)
+        if other is None or SCALAR in other:
+            return other and f"captured alike, the two differ: {other}"
+        return f"captured alike, the two differ, as when autotuning picks another kernel each time: {other}"
 
     def _audits(self, spec: ArmSpec) -> Iterator[AuditResult]:
         """One audit per ablation. Of several, each is judged against the arm that lacks it alone."""

@@ -65,7 +65,7 @@ class ArmRun:
 
     It is None where kernels were written and not compiled.
 
-    `kept`: an earlier call captured it. `why`: what went wrong, None for a fine one.
+    `kept`: an earlier call captured it. `why`: what went wrong, None for a fine one; `log`: what the script then said.
     """
 
     spec: ArmSpec
@@ -75,6 +75,7 @@ class ArmRun:
     duration_s: float | None = None
     compile_s: float | None = None
     kept: bool = False
+    log: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,13 +151,17 @@ class ArmResult:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """A log-ratio and its interval: `kind` is main, interaction or shapley; `share` of the total for shapley."""
+    """A log-ratio and its interval: `kind` is total, main, interaction or shapley.
+
+    `measurable`: the interval leaves the noise. `share`: of a measurable total, for shapley.
+    """
 
     kind: str
     of: tuple[str, ...]
     log_ratio: float
     ci95: Interval
     share: float | None = None
+    measurable: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,7 +115,8 @@ def _captured(task: ArmTask, progress: OnProgress | None) -> ArmRun:
         return _remember(task, ArmRun(task.spec, Status.IMPOSSIBLE, task.out, str(error)))
     status, why = _ending(result, task.state(".log"))
     duration = result.manifest.duration_s
-    return _remember(task, ArmRun(task.spec, status, task.out, why, duration, _compile_s(task)))
+    log = task.state(".log") if why else None
+    return _remember(task, ArmRun(task.spec, status, task.out, why, duration, _compile_s(task), log=log))
 
 
 def _forget(task: ArmTask) -> None:

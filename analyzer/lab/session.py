@@ -100,7 +100,9 @@ class Session:
                     self.rounds.setdefault(arm.spec.name, {}).setdefault(graph, []).append(float(seconds))
 
     def close(self) -> None:
-        """Ends all processes."""
+        """Ends all processes, at the same time."""
+        for worker in self._workers.values():
+            worker.hang_up()
         for worker in self._workers.values():
             worker.close()
 
@@ -108,7 +110,7 @@ class Session:
         """Measured code that is not the code that was audited is a failure of its arm."""
         for arm in self._living():
             if why := other_code(arm.out, self._out(arm)):
-                self.failures[arm.spec.name] = why
+                self.failures[arm.spec.name] = f"what ran is not the code that was audited: {why}"
 
 
 def _measured(arm: ArmTask, out: Path, wish: Mapping[str, Any]) -> CaptureRequest:

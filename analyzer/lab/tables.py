@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from analyzer.ablations import ABLATIONS
 from analyzer.facts import Summary
-from analyzer.lab.effects import NO_EFFECT, interval_text
-from analyzer.lab.records import ArmResult, LabResult, Role, ScriptResult
+from analyzer.lab.effects import NO_EFFECT, interval_text, number_text
+from analyzer.lab.records import ArmResult, Interval, LabResult, Role, ScriptResult
 
 _COUNTS = ("scheduler_nodes", "groups", "kernel_calls", "loop_nests", "allocated_bytes", "bytes_read", "bytes_written")
 _ROWS = {entry.name: entry.row for entry in ABLATIONS if entry.row}
 _MEGA = 1e6
+Cell = Callable[[ArmResult], str]
 
 
 def csv_text(result: LabResult) -> str:
@@ -63,29 +64,39 @@ def _csv_lines(script: ScriptResult, arm: ArmResult) -> Iterator[dict[str, Any]]
 # ------------------------------------------------------------------------------------------------- tables for a paper
 
 
-def header(result: LabResult) -> list[str]:
-    """The columns of a paper's table; times only where there are any."""
-    timed = any(arm.time for script in result.scripts for arm in script.arms)
-    counts = ["Arm", "Verdict", "Nodes", "Groups", "Calls", "Loop nests", "MB moved", "Compile (s)"]
-    return counts + (["Time (ms)", "Ratio [95 % CI]"] if timed else [])
+_UNKNOWN = frozenset({"", "?", "-"})
 
 
-def rows(script: ScriptResult, timed: bool) -> list[list[str]]:
-    """The cells; a ratio that is no effect of the ablation is replaced by the reason."""
-    return [_cells(arm) + ([_time(arm), ratio_text(arm)] if timed else []) for arm in script.arms]
+def columns(result: LabResult) -> dict[str, Cell]:
+    """The columns of a paper's table, without those that nothing is known for: times of what was only written, say."""
+    arms = [arm for script in result.scripts for arm in script.arms]
+    known = {name: cell for name, cell in _COLUMNS.items() if {cell(arm) for arm in arms} - _UNKNOWN}
+    if not any(several_baselines(script) for script in result.scripts):
+        known.pop("Against", None)
+    return known
 
 
-def _cells(arm: ArmResult) -> list[str]:
-    summary = arm.after or Summary()
-    counts = [summary.scheduler_nodes, summary.groups, summary.kernel_calls, summary.loop_nests]
-    moved = moved_bytes(summary)
-    return [
-        _label(arm),
-        verdict_text(arm),
-        *("?" if count is None else str(count) for count in counts),
-        "?" if moved is None else f"{moved / _MEGA:.4g}",
-        "-" if arm.run.compile_s is None else f"{arm.run.compile_s:.1f}",
-    ]
+def several_baselines(script: ScriptResult) -> bool:
+    """Whether it must be said what an arm is compared with."""
+    return sum(arm.spec.role is Role.BASELINE for arm in script.arms) > 1
+
+
+def remarks(script: ScriptResult) -> list[str]:
+    """What a reader of the table must know: the device that was not there, and the noise."""
+    return [*script.notes, *noise_lines(script)]
+
+
+def noise_lines(script: ScriptResult) -> list[str]:
+    """What ratios noise alone makes; nothing where nothing was measured."""
+    if script.band is not None:
+        return [f"Noise: two captures of the same ({', '.join(script.controls)}) have ratios from {_band(script.band)}"]
+    if any(arm.time for arm in script.arms):
+        return ["Noise: not known, the A/A control was not measured"]
+    return []
+
+
+def _band(band: Interval) -> str:
+    return f"{number_text(band[0])} to {number_text(band[1])}; no effect is less"
 
 
 def moved_bytes(summary: Summary) -> int | None:
@@ -111,9 +122,22 @@ def ratio_text(arm: ArmResult) -> str:
     if arm.spec.role is Role.BASELINE:
         return "1"
     if arm.time.credited or arm.spec.role is Role.CONTROL:
-        return interval_text(arm.time.whole)
+        return interval_text(arm.time.whole.ratio, arm.time.whole.ci95)
     short = str(arm.time.why_not).partition(":")[0]
     return short if short == NO_EFFECT else f"not credited: {short}"
+
+
+def _count(name: str) -> Cell:
+    def cell(arm: ArmResult) -> str:
+        count = getattr(arm.after, name, None)
+        return "?" if count is None else str(count)
+
+    return cell
+
+
+def _megabytes(arm: ArmResult) -> str:
+    moved = moved_bytes(arm.after or Summary())
+    return "?" if moved is None else f"{moved / _MEGA:.4g}"
 
 
 def _label(arm: ArmResult) -> str:
@@ -124,19 +148,37 @@ def _time(arm: ArmResult) -> str:
     return f"{arm.time.whole.median_s * 1e3:.4g}" if arm.time else ""
 
 
+_COLUMNS: Mapping[str, Cell] = {
+    "Arm": _label,
+    "Verdict": verdict_text,
+    "Against": lambda arm: arm.spec.against or "",
+    "Nodes": _count("scheduler_nodes"),
+    "Groups": _count("groups"),
+    "Calls": _count("kernel_calls"),
+    "Loop nests": _count("loop_nests"),
+    "MB moved": _megabytes,
+    "Compile (s)": lambda arm: "-" if arm.run.compile_s is None else f"{arm.run.compile_s:.1f}",
+    "Time (ms)": _time,
+    "Ratio [95 % CI]": ratio_text,
+}
+_TEXTS = frozenset({"Arm", "Verdict", "Against"})
+
+
 def markdown_text(result: LabResult) -> str:
     """One table per script."""
     return "\n".join("\n".join(_markdown(result, script)) + "\n" for script in result.scripts)
 
 
 def _markdown(result: LabResult, script: ScriptResult) -> Iterator[str]:
-    columns = header(result)
+    chosen = columns(result)
     if len(result.scripts) > 1:
         yield f"### {_escaped_markdown(script.script.path)}\n"
-    yield _markdown_line(columns)
-    yield _markdown_line(["---", "---", *("---:" for _ in columns[2:])], str)
-    for row in rows(script, len(columns) > 8):
-        yield _markdown_line(row)
+    yield _markdown_line(list(chosen))
+    yield _markdown_line(["---" if name in _TEXTS else "---:" for name in chosen], str)
+    for arm in script.arms:
+        yield _markdown_line([cell(arm) for cell in chosen.values()])
+    for text in remarks(script):
+        yield f"\n{_escaped_markdown(text)}"
 
 
 def _escaped_markdown(text: str) -> str:
@@ -155,19 +197,20 @@ def _escaped_latex(text: str) -> str:
 
 
 def latex_text(result: LabResult) -> str:
-    """One tabular per script, rules by booktabs."""
-    columns = header(result)
-    return "\n".join("\n".join(_latex(script, columns)) + "\n" for script in result.scripts)
+    """One tabular per script, rules by booktabs; remarks are comments."""
+    chosen = columns(result)
+    return "\n".join("\n".join(_latex(script, chosen)) + "\n" for script in result.scripts)
 
 
-def _latex(script: ScriptResult, columns: Sequence[str]) -> Iterator[str]:
-    yield f"% {' '.join(script.script.path.split())}"
-    yield rf"\begin{{tabular}}{{ll{'r' * (len(columns) - 2)}}}"
+def _latex(script: ScriptResult, chosen: Mapping[str, Cell]) -> Iterator[str]:
+    for text in (script.script.path, *remarks(script)):
+        yield f"% {' '.join(text.split())}"
+    yield rf"\begin{{tabular}}{{{''.join('l' if name in _TEXTS else 'r' for name in chosen)}}}"
     yield r"\toprule"
-    yield _latex_line(columns)
+    yield _latex_line(list(chosen))
     yield r"\midrule"
-    for row in rows(script, len(columns) > 8):
-        yield _latex_line(row)
+    for arm in script.arms:
+        yield _latex_line([cell(arm) for cell in chosen.values()])
     yield r"\bottomrule"
     yield r"\end{tabular}"
 

@@ -90,13 +90,17 @@ class Worker:
             raise OSError("the process is gone")
         return found
 
-    def close(self) -> None:
-        """The process ends when the line is closed; one that does not is ended."""
+    def hang_up(self) -> None:
+        """Closes the line, at which the process ends."""
         for end in (self._stream, self._line, self._listener):
             if end is not None:
                 _close(end)
         if self._line is None:
             self._stop.set()
+
+    def close(self) -> None:
+        """Hangs up and waits; a process that does not end is ended."""
+        self.hang_up()
         self._thread.join(_ENDING_S)
         self._stop.set()
         self._thread.join(_ENDING_S)

@@ -17,6 +17,7 @@ from typing import IO, Any, cast
 
 from analyzer.errors import ArtifactError
 from analyzer.model import Location
+from analyzer.words import counted
 
 MAX_FILES = 200_000
 MAX_FILE_BYTES = 512 * 2**20
@@ -59,7 +60,9 @@ class _Member:
 
 
 def is_archive(path: Path) -> bool:
-    """Whether a file is, or by its name should be, an archive that can be read in place."""
+    """Whether a plain file is, or by its name should be, an archive that can be read in place."""
+    if not path.is_file():
+        return False  # whoever opens a pipe waits for its writer
     with path.open("rb") as file:
         head = file.read(512)
     return head.startswith((*_ZIP, *_OPENERS)) or head[_USTAR] == b"ustar" or _named_as_archive(path)
@@ -105,7 +108,8 @@ def _collect(root: str, found: Iterator[_Member]) -> Archive:
 
 
 def _note(reason: str, names: list[str]) -> str:
-    return f"{len(names)} member(s) of the archive left out, {reason}: {', '.join(name[:80] for name in names[:3])}"
+    shown = ", ".join(name[:80] for name in names[:3])
+    return f"{counted(len(names), 'member')} of the archive left out, {reason}: {shown}"
 
 
 def _unsafe(name: str) -> str | None:

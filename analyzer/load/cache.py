@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from analyzer.artifacts.manifest import Manifest
 from analyzer.artifacts.trace_log import CacheEvent, TraceGraph, TraceLog
 from analyzer.model import CacheState, CompiledGraph
+from analyzer.words import counted
+
+if TYPE_CHECKING:
+    from analyzer.artifacts.manifest import Manifest
 
 COLD_HINT = (
     "for a cold run: `inductor-audit capture SCRIPT`, or set TORCHINDUCTOR_FX_GRAPH_CACHE=0 before Python starts"
@@ -30,7 +34,7 @@ def cache_notes(
     """What a reader must know: cache hits, or that nothing was compiled here."""
     hits, _ = _counts(traces, manifest)
     if hits:
-        yield f"{hits} graph(s) came from a warm cache and were not compiled, so they left no dumps; {COLD_HINT}"
+        yield f"{counted(hits, 'graph')} came from a warm cache: not compiled here, so not dumped; {COLD_HINT}"
     elif not graphs:
         yield ("no graph folder: nothing was compiled here, or every graph came from a warm cache; " + COLD_HINT)
 

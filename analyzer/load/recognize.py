@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from analyzer.artifacts import fx_graph, ir_dump, output_code, paste, provenance, runnable, sidecar
+from analyzer.artifacts import fx_graph, ir_dump, output_code, paste, provenance, rare, runnable
 
 _TRACE_HEADER = re.compile(r"^[VIWECD]\d{4} \d\d:\d\d:\d\d\.\d+ \d+ [^\]\n]*\] \{", re.M)
 _TAGGED = re.compile(r"\[__(?:ir_pre_fusion|ir_post_fusion|output_code|post_grad_graphs|pre_grad_graphs|fusion)\]")
@@ -41,7 +41,7 @@ def _is_side_record(name: str) -> bool:
 
 
 _KINDS = (
-    Kind("sidecar", sidecar.parse, lambda text, name: bool(name == sidecar.FILE_NAME and _SIDECAR.match(text))),
+    Kind("sidecar", rare.sidecar, lambda text, name: bool(name == rare.SIDECAR and _SIDECAR.match(text))),
     Kind("provenance", provenance.parse, lambda text, name: bool(_PROVENANCE.search(text[:_HEAD]))),
     Kind("provenance", provenance.parse, lambda text, name: text.startswith("{") and _is_side_record(name)),
     Kind("runnable", runnable.parse, lambda text, name: bool(_RUNNABLE.search(text) and _FORWARD.search(text))),

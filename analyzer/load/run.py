@@ -8,12 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from analyzer.artifacts import fx_check, fx_graph
-from analyzer.artifacts import manifest as manifest_file
+from analyzer.artifacts import fx_check, fx_graph, rare
 from analyzer.artifacts import trace_log as trace_file
-from analyzer.artifacts.manifest import Manifest
 from analyzer.artifacts.trace_log import CacheEvent, TraceGraph, TraceLog
 from analyzer.errors import ArtifactError, UsageError
 from analyzer.load.cache import cache_event, cache_notes, cache_state
@@ -23,6 +21,10 @@ from analyzer.load.loose import load_loose, read_record, traced, with_stacks
 from analyzer.load.slots import SLOTS, Circumstances, Slot, missing_cause, overwritten
 from analyzer.load.tree import Folder, Tree, is_archive, open_tree, read_file, text_of
 from analyzer.model import Artifact, ArtifactState, CompiledGraph, FxGraph, Problem, Run
+from analyzer.words import counted
+
+if TYPE_CHECKING:
+    from analyzer.artifacts.manifest import Manifest
 
 _KIND = re.compile(r"_(inference|forward|backward)_")
 _WITHOUT_MANIFEST = "capture again; or take the file away, to read the dumps without what the capture knew of them"
@@ -51,7 +53,8 @@ def _only_file(tree: Tree, prefix: PurePosixPath, path: Path) -> Run:
     """A folder or archive with one file in it: perhaps a log, or an artifact under another name."""
     files = [file for file in tree.paths() if file.is_relative_to(prefix)]
     if len(files) != 1:
-        what = f"none of its {len(files)} files is an artifact of TorchInductor" if files else "it holds no file"
+        empty = "; ".join(tree.notes) or "it holds no file"
+        what = f"none of its {len(files)} files is an artifact of TorchInductor" if files else empty
         raise UsageError(f"{path}: no Inductor artifacts here: {what}", _MAKE_SOME)
     return load_loose(tree.data(files[0]), str(path / files[0].relative_to(prefix)), files[0].name)
 
@@ -99,7 +102,7 @@ class _Loader:
             return None
         text = text_of(self.tree.data(self.found.manifest))
         try:
-            return manifest_file.parse(text, self._source(self.found.manifest))
+            return rare.manifest(text, self._source(self.found.manifest))
         except ArtifactError as error:
             error.hint = error.hint or _WITHOUT_MANIFEST
             raise
@@ -145,7 +148,7 @@ class _Loader:
     def _notes(self, graphs: Sequence[CompiledGraph]) -> Iterator[str]:
         yield from self.tree.notes
         if self.older:
-            yield f"{len(self.older)} older run(s) beside this one were left out: {', '.join(self.older[-3:])}"
+            yield f"{counted(len(self.older), 'older run')} beside this one left out: {', '.join(self.older[-3:])}"
         names = list(dict.fromkeys(graph.process for graph in graphs if graph.process))
         if len(names) > 1:
             yield f"graphs of {len(names)} processes of one launch: {', '.join(names)}"

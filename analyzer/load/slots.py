@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from analyzer.artifacts import deviceless, fx_graph, ir_dump, output_code, provenance, ptx, runnable, sidecar
+from analyzer.artifacts import fx_graph, ir_dump, output_code, provenance, rare, runnable
 from analyzer.artifacts.trace_log import POST_GRAD, CacheEvent
 from analyzer.model import CompiledGraph
 from analyzer.version import at_least
@@ -52,9 +52,9 @@ SLOTS = (
         provenance.parse,
         ("inductor_provenance_tracking_node_mappings",),
     ),
-    Slot(sidecar.FILE_NAME, "sidecar", sidecar.parse, expected=False),
-    Slot(deviceless.FILE_NAME, "deviceless", deviceless.parse, expected=False),
-    Slot(ptx.FILE_NAME, "ptx", ptx.parse, expected=False),
+    Slot(rare.SIDECAR, "sidecar", rare.sidecar, expected=False),
+    Slot(rare.DEVICELESS, "deviceless", rare.deviceless, expected=False),
+    Slot(rare.PTX, "ptx", rare.ptx, expected=False),
 )
 
 

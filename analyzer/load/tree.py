@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
@@ -14,6 +14,8 @@ from analyzer.load.archive import MAX_FILE_BYTES, MAX_FILES, is_archive, open_ar
 from analyzer.model import Location
 
 __all__ = ["Folder", "Tree", "is_archive", "open_tree", "read_file", "text_of"]
+
+_NAME_ONE = "name a debug folder, an archive of one, or an artifact file"
 
 
 class Tree(Protocol):
@@ -43,10 +45,9 @@ def open_tree(path: Path) -> Tree:
     if path.is_dir():
         return Folder(str(path))
     if not path.exists():
-        hint = "name a debug folder, an archive of one, or an artifact file"
-        raise UsageError(f"{path}: no such file or folder", hint)
+        raise UsageError(f"{path}: no such file or folder", _NAME_ONE)
     if not path.is_file():
-        raise ArtifactError(Location(str(path), 1), "expected a folder or a plain file")
+        raise ArtifactError(Location(str(path), 1), "expected a folder or a plain file", "", _NAME_ONE)
     return open_archive(path)
 
 
@@ -59,10 +60,15 @@ def text_of(data: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A folder on disk; links to folders are not followed."""
+    """A folder on disk; links to folders are not followed. `refused`: folders that may not be read, and why."""
 
     root: str
-    notes: tuple[str, ...] = ()
+    refused: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was passed over; known once `paths` has been asked for."""
+        return tuple(f"{folder} cannot be read: {why}" for folder, why in self.refused.items())
 
     def paths(self) -> list[PurePosixPath]:
         """Every file below it. Raises UsageError when there are too many to be a debug folder."""
@@ -74,9 +80,12 @@ class Folder:
         return sorted(found)
 
     def _walk(self) -> Iterator[PurePosixPath]:
-        for folder, _, names in os.walk(self.root):
+        for folder, _, names in os.walk(self.root, onerror=self._refuse):
             base = PurePosixPath(Path(folder).relative_to(self.root).as_posix())
             yield from (base / name for name in names)
+
+    def _refuse(self, error: OSError) -> None:
+        self.refused[str(error.filename)] = error.strerror or "unreadable"
 
     def data(self, path: PurePosixPath) -> bytes:
         """The file's bytes."""

@@ -12,12 +12,15 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from analyzer.analyze.targets import packet
-from analyzer.artifacts.sidecar import FusionPair
 from analyzer.facts import GraphFacts, GroupFact
 from analyzer.model import DumpNode
 from analyzer.reasons.why import Reasons, Why, leaves_of
+
+if TYPE_CHECKING:
+    from analyzer.artifacts.sidecar import FusionPair
 
 _TERSE = re.compile(
     r"\w+\.can_fuse_(vertical|horizontal) declines|intermediate nodes .*|will create cycle|no shared data"

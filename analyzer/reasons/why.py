@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from analyzer.analyze.targets import is_compute
-from analyzer.artifacts.sidecar import Lowering, Realization, RecordedBuffer, RecordedGraph
 from analyzer.facts import BufferFact, GraphFacts, NodeFact, numel
 from analyzer.model import DumpNode, FxNode
+
+if TYPE_CHECKING:
+    from analyzer.artifacts.sidecar import Lowering, Realization, RecordedBuffer, RecordedGraph
 
 CONSISTENT = "consistent with: "
 _READS_LIMIT = "torch._inductor.config.realize_reads_threshold"

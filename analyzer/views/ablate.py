@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.live import Live
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
 from analyzer.capture import Progress
 from analyzer.facts import Summary
 from analyzer.lab.effects import NO_EFFECT, interval_text
-from analyzer.lab.judging import IRREPRODUCIBLE
-from analyzer.lab.records import Agreement, ArmResult, LabResult, Role, Script, ScriptResult
-from analyzer.lab.tables import moved_bytes, ratio_text, verdict_text
+from analyzer.lab.judging import FOR_THE_NOISE
+from analyzer.lab.records import Agreement, ArmResult, Effect, Factorial, LabResult, Role, Script, ScriptResult
+from analyzer.lab.tables import moved_bytes, noise_lines, ratio_text, several_baselines, verdict_text
 from analyzer.verdict import Verdict
-from analyzer.views.text import byte_text, counted, headed, indented, listed, plain
+from analyzer.views.text import byte_text, counted, headed, indented, plain
 
 _GOOD = "bold green"
 _STYLES = {Verdict.EFFECTIVE: _GOOD, Verdict.PARTIAL: "bold yellow", Verdict.NO_OPPORTUNITY: "bold yellow"}
@@ -41,6 +43,8 @@ class LabView:
 
 def _script(script: ScriptResult, full: bool) -> Iterator[RenderableType]:
     yield headed("Ablations of ", plain(" ".join((script.script.path, *script.script.arguments))))
+    for note in script.notes:
+        yield indented(Text(plain(note), style="yellow"))
     yield Text("")
     yield _counts(script)
     if any(arm.time or arm.untimed for arm in script.arms):
@@ -51,30 +55,65 @@ def _script(script: ScriptResult, full: bool) -> Iterator[RenderableType]:
     yield Text("")
     yield from _reasons(script, full)
     yield from _factorial(script)
-    for note in script.notes:
-        yield Text(f"Note: {plain(note)}", style="yellow")
 
 
-def _table(*columns: str) -> Table:
+@dataclass(frozen=True, slots=True)
+class _Name:
+    """The name of an arm, which breaks behind its signs and never within a word."""
+
+    text: str
+
+    def _pieces(self) -> list[str]:
+        return re.split(r"(?<=[+-])", self.text)
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        return Measurement(max(map(len, self._pieces())), len(self.text))
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        lines = [""]
+        for piece in self._pieces():
+            if len(lines[-1] + piece) > options.max_width:
+                lines.append("")
+            lines[-1] += piece
+        yield Text("\n".join(filter(None, lines)), overflow="fold")
+
+
+def _table(texts: Sequence[str], numbers: Sequence[str] = ()) -> Table:
+    """Columns of texts, which wrap, and of numbers, which do not; all text is what it looks like."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold underline")
-    for number, name in enumerate(columns):
-        table.add_column(name, justify="left" if number < 2 else "right", overflow="fold")
+    for name in texts:
+        table.add_column(name, overflow="fold")
+    for name in numbers:
+        table.add_column(name, justify="right", no_wrap=True)
     return table
 
 
 def _counts(script: ScriptResult) -> Table:
-    table = _table("arm", "verdict", "nodes", "groups", "calls", "nests", "moved", "compile")
-    for arm in script.arms:
-        summary = arm.after or Summary()
-        counts = (summary.scheduler_nodes, summary.groups, summary.kernel_calls, summary.loop_nests)
-        table.add_row(
-            Text(plain(arm.spec.name)),
-            Text(plain(verdict_text(arm)), style=_style(arm)),
-            *("?" if count is None else f"{count:,}" for count in counts),
-            byte_text(moved_bytes(summary)),
-            "-" if arm.run.compile_s is None else f"{arm.run.compile_s:.1f} s",
-        )
+    """Without columns that nothing is known for: loop nests of Triton kernels, times of what was only written."""
+    columns = {name: [cell(arm) for arm in script.arms] for name, cell in _COUNTS.items()}
+    known = {name: cells for name, cells in columns.items() if set(cells) - {"?", "-"}}
+    table = _table(["arm", "verdict"], list(known))
+    for arm, *cells in zip(script.arms, *known.values(), strict=True):
+        table.add_row(_Name(plain(arm.spec.name)), Text(plain(verdict_text(arm)), style=_style(arm)), *cells)
     return table
+
+
+def _count(name: str) -> Callable[[ArmResult], str]:
+    def cell(arm: ArmResult) -> str:
+        count = getattr(arm.after, name, None)
+        return "?" if count is None else f"{count:,}"
+
+    return cell
+
+
+_COUNTS: Mapping[str, Callable[[ArmResult], str]] = {
+    "nodes": _count("scheduler_nodes"),
+    "groups": _count("groups"),
+    "calls": _count("kernel_calls"),
+    "nests": _count("loop_nests"),
+    "moved": lambda arm: byte_text(moved_bytes(arm.after or Summary())),
+    "compile": lambda arm: "-" if arm.run.compile_s is None else f"{arm.run.compile_s:.1f} s",
+}
 
 
 def _style(arm: ArmResult) -> str:
@@ -84,11 +123,14 @@ def _style(arm: ArmResult) -> str:
 
 
 def _times(script: ScriptResult) -> Table:
-    table = _table("arm", "ratio to its baseline [95 %]", "time", "results")
+    """What each arm is compared with is said where there are several baselines."""
+    against = ["against"] if several_baselines(script) else []
+    table = _table(["arm", *against, "ratio to its baseline [95 %]", "results"], ["time"])
     for arm in script.arms:
         if arm.run.why is None:
             time = seconds_text(arm.time.whole.median_s) if arm.time else "-"
-            table.add_row(Text(plain(arm.spec.name)), Text(plain(ratio_text(arm))), time, _agrees(arm.agreement))
+            names = [_Name(plain(name)) for name in (arm.spec.name, *([arm.spec.against or ""] if against else []))]
+            table.add_row(*names, Text(plain(ratio_text(arm))), _agrees(arm.agreement), time)
     return table
 
 
@@ -116,24 +158,24 @@ def _per_graph(script: ScriptResult) -> Iterator[RenderableType]:
     """Each graph of the arms whose ratio is shown, where there are several graphs."""
     shown = [arm for arm in script.arms if arm.time and arm.time.credited and len(arm.time.graphs) > 1]
     if shown:
-        table = _table("graph", "arm", "ratio [95 %]", "time")
+        table = _table(["graph", "arm"], ["ratio [95 %]", "time"])
         for arm in shown:
             for name, graph in arm.time.graphs.items() if arm.time else ():
                 table.add_row(
-                    Text(plain(name)), Text(plain(arm.spec.name)), interval_text(graph), seconds_text(graph.median_s)
+                    Text(plain(name)),
+                    _Name(plain(arm.spec.name)),
+                    interval_text(graph.ratio, graph.ci95),
+                    seconds_text(graph.median_s),
                 )
         yield Text("")
         yield table
 
 
 def _noise(script: ScriptResult) -> Iterator[RenderableType]:
-    if script.band is not None:
-        low, high = script.band
-        names = listed(script.controls)
-        text = f"two captures of the same ({names}) have ratios from {low:.3f} to {high:.3f}: no effect is less"
-        yield headed("noise: ", text, "bold cyan")
-    elif any(arm.time for arm in script.arms):
-        yield Text("noise: not known, the A/A control was not measured", style="yellow")
+    style = "yellow" if script.band is None else "bold cyan"
+    for text in noise_lines(script):
+        label, _, told = text.partition(": ")
+        yield headed(f"{label.lower()}: ", plain(told), style)
 
 
 def _reasons(script: ScriptResult, full: bool) -> Iterator[RenderableType]:
@@ -150,7 +192,9 @@ def told_of(arm: ArmResult, full: bool = True) -> Iterator[str]:
     """An arm's failure, its verdict's reason, and why it has no effect or other results."""
     if arm.run.why is not None:
         yield arm.run.why
-    elif arm.why and (arm.spec.role is Role.ABLATION or arm.why == IRREPRODUCIBLE):
+        if arm.run.log is not None:
+            yield f"What the script said: {arm.run.log}"
+    elif arm.why and (arm.spec.role is Role.ABLATION or arm.why != FOR_THE_NOISE):
         yield arm.why if full else _first(arm.why)
     if arm.untimed:
         yield f"Not measured: {arm.untimed}"
@@ -175,15 +219,25 @@ def _factorial(script: ScriptResult) -> Iterator[RenderableType]:
         yield headed("effects: ", f"none, {plain(found.why_not)}", "bold yellow")
         return
     yield headed("effects: ", plain(found.text))
-    table = _table("effect", "of", "log ratio [95 %]", "share")
-    for effect in (found.total, *found.effects):
-        if effect is not None:
-            low, high = effect.ci95
-            share = "" if effect.share is None else f"{100 * effect.share:.0f} %"
-            table.add_row(
-                effect.kind, " × ".join(effect.of), f"{effect.log_ratio:+.3f} [{low:+.3f}, {high:+.3f}]", share
-            )
+    table = _table(["effect", "of"], ["log ratio [95 %]", "share"])
+    for cells in effect_rows(found):
+        table.add_row(*cells)
     yield table
+
+
+def effect_rows(found: Factorial) -> list[tuple[str, str, str, str]]:
+    """Kind, ablations, log ratio with its interval, and share of every effect, or that it is none."""
+    return [
+        (effect.kind, " × ".join(effect.of), f"{effect.log_ratio:+.3f} [{low:+.3f}, {high:+.3f}]", _share(effect))
+        for effect in (found.total, *found.effects)
+        if effect is not None
+        for low, high in [effect.ci95]
+    ]
+
+
+def _share(effect: Effect) -> str:
+    share = [] if effect.share is None else [f"{100 * effect.share:.0f} %"]
+    return ", ".join([*share, *([] if effect.measurable else [NO_EFFECT])])
 
 
 # ------------------------------------------------------------------------------------------------------ while it works
@@ -225,7 +279,7 @@ class LiveArms:
                 self._states[script.label, spec.name] = done
 
     def _table(self) -> Table:
-        table = _table("arm", "state")
+        table = _table(["arm", "state"])
         for (script, arm), state in list(self._states.items()):
             table.add_row(Text(plain(f"{script} {arm}".strip())), Text(plain(state)))
         return table

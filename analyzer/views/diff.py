@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from difflib import unified_diff
 
-from rich.console import Console, ConsoleOptions, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.text import Text
 
 from analyzer.compare.effective import short_key
@@ -18,16 +18,40 @@ from analyzer.facts import Summary
 from analyzer.model import Location
 from analyzer.views.text import byte_text, counted, cut, headed, indented, listed, mentioned, more, plain, shortened
 
-SETTINGS, GRAPHS, CODE_LINES = 6, 3, 8
-"""On the first screen: settings, graphs told change by change, and lines of code per change."""
-CHANGES, FEWER = 5, 3
-"""Changes per layer, in one graph and in each of several."""
+SCREEN = 40
+"""Lines that a person sees at once."""
+SETTINGS, GRAPHS = 6, 3
+"""On the first screen: settings, and graphs told change by change or by their headlines."""
 CODES = 2
 """Changes whose code the first screen shows; where there are more, none tells the whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Amounts:
+    """How much is told: graphs change by change, changes per layer, lines of code per change."""
+
+    graphs: int = GRAPHS
+    changes: int = 5
+    code: int = 8
+
+
+_AMOUNTS = (
+    _Amounts(),
+    _Amounts(code=4),
+    _Amounts(changes=3),
+    _Amounts(changes=3, code=4),
+    _Amounts(changes=2, code=4),
+    _Amounts(changes=2, code=0),
+    _Amounts(changes=1, code=0),
+    _Amounts(graphs=2, changes=1, code=0),
+    _Amounts(graphs=1, changes=1, code=0),
+)
+"""The first that fits the screen is taken; every layer that changed keeps a line for each graph told."""
 _LONG = re.compile(r"\b\w{25,}\b")
+_GROUP = re.compile(r", in group [\w…]+")
 _MANY = re.compile(r"\b((?:\w+, ){2}\w+)((?:, \w+){2,})")
 _REUSED = re.compile(r"\(reuses the memory of \w+\)$")
-"""What a line of the first screen cuts: names, lists of names, and whose memory a new value takes over."""
+"""What a line of the first screen cuts: names, also of groups, lists of names, and whose memory a value takes over."""
 
 MARKS = {
     Kind.ADDED: ("+", "green"),
@@ -50,8 +74,12 @@ _PLAIN_SUBJECTS = frozenset({"kernel", "kernel call", "group", "graph", "wrapper
 _OBVIOUS = frozenset({"fate", "inlined", "storage", "node", "buffer", "target"})
 """Aspects that the values themselves tell."""
 _COSTS = {"allocated_bytes": "allocated", "bytes_read": "read by kernels", "bytes_written": "written by kernels"}
-_LISTED = {"members": "group", "kernels": "kernel call", "nodes": "node"}
+_LISTED = {"graphs": "graph", "members": "group", "kernels": "kernel call", "nodes": "node"}
 """Aspects whose change is which things stand in the place of which."""
+_FOLLOWING = {"shapes": "shape", "dtypes": "dtype"}
+"""Aspects of many nodes at once, which only follow from others."""
+_NODES = frozenset({"nodes", *_FOLLOWING})
+"""Aspects whose code is the nodes' names, and no body."""
 _VERBS = {Kind.SPLIT: "split", Kind.MERGED: "merged", Kind.MOVED: "regrouped"}
 
 
@@ -64,26 +92,35 @@ class DiffView:
     full: bool = False
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        told = [_Told.of(graph, self.full, self.summary) for graph in self.diff.graphs if not _is_dull(graph)]
+        for amounts in _AMOUNTS:
+            parts = list(self._parts(told, options.max_width, amounts))
+            fits = self.full or self.summary or len(console.render_lines(Group(*parts), options, pad=False)) <= SCREEN
+            if fits:
+                break
+        yield from parts
+
+    def _parts(self, told: Sequence[_Told], width: int, amounts: _Amounts) -> Iterator[RenderableType]:
         diff = self.diff
         yield headed("Diff ", f"{plain(diff.old)} → {plain(diff.new)}")
         yield from (_warning(change) for change in diff.environment if change.warning is not None)
-        yield from _surroundings(diff, options.max_width, self.full)
+        yield from _surroundings(diff, width, self.full)
         if not diff.graphs:
             yield Text("Neither run has a compiled graph.", style="bold yellow")
-        yield from self._different([graph for graph in diff.graphs if not _is_dull(graph)], options.max_width)
+        yield from self._different(told, width, amounts)
         yield from self._equal([graph for graph in diff.graphs if _is_dull(graph)])
 
-    def _different(self, graphs: Sequence[GraphDiff], width: int) -> Iterator[RenderableType]:
+    def _different(self, told: Sequence[_Told], width: int, amounts: _Amounts) -> Iterator[RenderableType]:
         """The first ones change by change, further ones by their headlines."""
-        detailed, _ = cut(graphs, GRAPHS, self.full or self.summary)
-        lines = _Lines.fitting(detailed, width, self.full)
-        for graph in detailed:
+        detailed, _ = cut(told, amounts.graphs, self.full or self.summary)
+        coded = sum(entry.coded for entry in detailed)
+        lines = _Lines(width - 4, self.full, amounts if coded <= CODES else replace(amounts, code=0))
+        for entry in detailed:
             yield Text("")
-            yield headline(graph)
-            yield from (indented(headed("Note: ", plain(note), "bold yellow")) for note in graph.unknown)
-            if not self.summary:
-                yield from lines.changes(graph)
-        yield from _further(graphs[len(detailed) :])
+            yield headline(entry.graph)
+            yield from (indented(headed("Note: ", plain(note), "bold yellow")) for note in entry.graph.unknown)
+            yield from lines.changes(entry)
+        yield from _further([entry.graph for entry in told[len(detailed) :]])
 
     def _equal(self, graphs: Sequence[GraphDiff]) -> Iterator[RenderableType]:
         """After what differs: few by name, many by their number."""
@@ -91,6 +128,30 @@ class DiffView:
         for line in map(headline, graphs) if named else [headed(f"{counted(len(graphs), 'graph')}: ", "equal")]:
             yield Text("")
             yield line
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """A graph with its changes layer by layer, equal ones together; what the headline says of costs is left out."""
+
+    graph: GraphDiff
+    layers: Sequence[tuple[Layer, Sequence[Repeated]]] = ()
+
+    @classmethod
+    def of(cls, graph: GraphDiff, full: bool, summary: bool) -> _Told:
+        """On the first screen graphs that were broken come first, then what occurs most often."""
+        layers = []
+        for layer in () if summary else Layer:
+            entries = collapse(change for change in graph.changes if change.layer == layer)
+            if entries and (full or layer != Layer.COST):
+                rank = sorted(entries, key=lambda entry: (entry.change.aspect != "graphs", -entry.count))
+                layers.append((layer, entries if full else rank))
+        return cls(graph, layers)
+
+    @property
+    def coded(self) -> int:
+        """Changes with lines of code to read."""
+        return sum(bool(change.old.code) and change.aspect not in _NODES for change in self.graph.changes)
 
 
 def _is_dull(graph: GraphDiff) -> bool:
@@ -112,8 +173,9 @@ def _warning(change: EnvironmentChange) -> Text:
 
 
 def _surroundings(diff: RunDiff, width: int, full: bool) -> Iterator[RenderableType]:
-    rows = [*map(_surrounding, diff.environment), *map(setting_cells, diff.config)]
-    if not rows:
+    rows = [*(_surrounding(change) for change in diff.environment if full or not change.warning)]
+    rows += map(setting_cells, diff.config)
+    if not diff.environment and not diff.config:
         yield indented(Text("Settings and surroundings are equal, as far as the runs record them."))
     shown, left = cut(rows, SETTINGS, full or len(rows) == SETTINGS + 1)
     limits = (10_000, 10_000, 10_000) if full else (48, 110, 60)
@@ -155,7 +217,16 @@ def headline(graph: GraphDiff) -> Text:
     layers = Counter(change.layer for change in graph.changes)
     told = ", ".join(f"{layers[layer]} {layer}" for layer in Layer if layers[layer])
     changes = f"{counted(len(graph.changes), 'change')} ({told})"
-    return headed(name, f": {mentioned([changes, *_counts(graph.before, graph.after), *_bytes(graph)])}")
+    return headed(
+        name, f": {mentioned([*_break(graph), changes, *_counts(graph.before, graph.after), *_bytes(graph)])}"
+    )
+
+
+def _break(graph: GraphDiff) -> Iterator[str]:
+    """That it is one graph in one run, and several in the other."""
+    for change in graph.changes:
+        if change.aspect == "graphs":
+            yield f"{len(change.old.ids)} → {counted(len(change.new.ids), 'graph')}"
 
 
 def _extent(summary: Summary | None) -> str:
@@ -186,38 +257,30 @@ def _bytes(graph: GraphDiff) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Lines:
-    """How changes are told: in so many columns, so many per layer, with so many lines of code each."""
+    """How changes are told: in so many columns, and how many."""
 
     width: int
     full: bool
-    most: int
-    code_lines: int
+    amounts: _Amounts
 
-    @classmethod
-    def fitting(cls, graphs: Sequence[GraphDiff], width: int, full: bool) -> _Lines:
-        """What gives one screen for these graphs."""
-        coded = sum(bool(change.old.code) and change.aspect != "nodes" for graph in graphs for change in graph.changes)
-        several = sum(bool(graph.changes) for graph in graphs) > 1
-        return cls(width - 4, full, FEWER if several else CHANGES, CODE_LINES if coded <= CODES else 0)
-
-    def changes(self, graph: GraphDiff) -> Iterator[RenderableType]:
-        """Layer by layer; what the headline says of costs is not said again."""
-        for layer in Layer:
-            repeated = collapse(change for change in graph.changes if change.layer == layer)
-            often_first = repeated if self.full else sorted(repeated, key=lambda entry: -entry.count)
-            shown, left = cut(often_first, self.most, self.full)
-            if shown and (self.full or layer != Layer.COST):
-                yield indented(Text(layer, style="bold underline"))
-                lines = (line for entry in shown for line in self._entry(entry))
-                yield from (indented(indented(line)) for line in (*lines, *more(left, "change")))
+    def changes(self, told: _Told) -> Iterator[RenderableType]:
+        """Layer by layer, so many of each."""
+        for layer, entries in told.layers:
+            shown, left = cut(entries, self.amounts.changes, self.full)
+            yield indented(Text(layer, style="bold underline"))
+            lines = (line for entry in shown for line in self._entry(entry))
+            yield from (indented(indented(line)) for line in (*lines, *more(left, "change")))
 
     def _entry(self, entry: Repeated) -> Iterator[RenderableType]:
         """On one line where it fits, else old and new on lines of their own."""
         title = _title(entry, self.full)
-        texts = list(dict.fromkeys(text for text in values_text(entry.change, self.full) if text))
-        together = " → ".join(texts)
-        if len(title) + len(together) + 2 <= self.width:
-            yield title.append(f": {together}" if together else "")
+        values = values_text(entry.change, self.full)
+        brief = values if self.full else tuple(_GROUP.sub(", fused", text) for text in values)
+        for texts in (_different_ones(values), _different_ones(brief)):
+            together = f": {' → '.join(texts)}" if texts else ""
+            if len(title) + len(together) <= self.width:
+                yield title.append(together)
+                break
         else:
             yield title
             signs = "-+" if len(texts) == 2 else " "
@@ -226,12 +289,16 @@ class _Lines:
 
     def _code(self, change: Change) -> Iterator[Text]:
         """The lines of a body that differ, with one line around them."""
-        if self.full or (self.code_lines and change.aspect != "nodes"):
-            shown, left = cut(code_lines(change), self.code_lines, self.full)
+        if self.full or (self.amounts.code and change.aspect not in _NODES):
+            shown, left = cut(code_lines(change), self.amounts.code, self.full)
             for line in shown:
                 text = plain(line if self.full else shortened(line, self.width - 2))
                 yield Text(text, style=_CODE_STYLES.get(line[:1], "dim"), overflow="fold")
             yield from more(left, "line")
+
+
+def _different_ones(texts: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(text for text in texts if text))
 
 
 def values_text(change: Change, full: bool) -> tuple[str, str]:
@@ -273,10 +340,12 @@ def title_text(change: Change, full: bool = True) -> str:
         return _COSTS.get(change.aspect, change.aspect)
     if change.aspect in _LISTED:
         return _exchange(change)
+    if change.aspect in _FOLLOWING:
+        return f"{counted(len(change.old.ids), 'node')} of another {_FOLLOWING[change.aspect]} in consequence"
     if change.aspect == "order":
         return f"{counted(len(change.old.ids), 'group')} moved in the order of execution"
     if change.aspect == "outputs":
-        return "results"
+        return "output"
     told = change.subject not in _PLAIN_SUBJECTS and change.aspect not in ("storage", "target", "node", "buffer")
     told = told and (full or not _named_after(change))
     subject = f" ({plain(change.subject)})" if told else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -24,6 +24,9 @@ _BACKENDS = {
     "template": "template",
 }
 
+_Computed = Mapping[str, Sequence[str]]
+"""For each group the FX nodes that it computes."""
+
 
 def kernel_tree(facts: GraphFacts, full: bool, largest: bool = False) -> RenderableType:
     """Every kernel with its groups below it, then the groups that run no kernel. `largest`: most bytes first."""
@@ -31,11 +34,13 @@ def kernel_tree(facts: GraphFacts, full: bool, largest: bool = False) -> Rendera
         return Text("No kernel and no group was found", style="yellow")
     tree = Tree(Text("Kernels and the groups they run", style="bold"), guide_style="dim")
     shown, left = cut(largest_first(facts.kernels) if largest else facts.kernels, KERNELS, full)
+    computed = facts.computed_by_group()
     for kernel in shown:
-        _add_groups(tree.add(_kernel_line(kernel, full)), facts, _groups_of(facts, kernel), full)
+        line = _kernel_line(kernel, facts.summary.kernel_calls is not None, full)
+        _add_groups(tree.add(line), facts, _groups_of(facts, kernel), computed, full)
     idle = [group for group in facts.groups if group.kernel is None]
     if idle:
-        _add_groups(tree.add(Text("no kernel")), facts, idle, full)
+        _add_groups(tree.add(Text("no kernel")), facts, idle, computed, full)
     return Group(tree, *more(left, "kernel"))
 
 
@@ -44,36 +49,35 @@ def _groups_of(facts: GraphFacts, kernel: KernelFact) -> list[GroupFact]:
     return [named[name] for name in kernel.groups if name in named]
 
 
-def _kernel_line(kernel: KernelFact, full: bool) -> Text:
+def _kernel_line(kernel: KernelFact, calls_known: bool, full: bool) -> Text:
     name = kernel.name if full else shortened(kernel.name)
-    return headed(plain(name), f"  {', '.join(_kernel_words(kernel))}")
+    return headed(plain(name), f"  {', '.join(_kernel_words(kernel, calls_known))}")
 
 
-def _kernel_words(kernel: KernelFact) -> Iterator[str]:
+def _kernel_words(kernel: KernelFact, calls_known: bool) -> Iterator[str]:
     # The C++ backend packs consecutive groups into one function: only its loop nests can be counted.
     yield _BACKENDS.get(kernel.backend, plain(kernel.backend))
     if kernel.loop_nests is not None:
         yield counted(kernel.loop_nests, "loop nest")
-    yield counted(kernel.calls, "call")
+    yield counted(kernel.calls if calls_known else None, "call")
     yield f"reads {byte_text(kernel.bytes_read)}, writes {byte_text(kernel.bytes_written)}"
     if kernel.evidence == Evidence.NAME:
         yield "matched by name only"
 
 
-def _add_groups(branch: Tree, facts: GraphFacts, groups: list[GroupFact], full: bool) -> None:
+def _add_groups(branch: Tree, facts: GraphFacts, groups: list[GroupFact], computed: _Computed, full: bool) -> None:
     shown, left = cut(groups, GROUPS, full)
     for group in shown:
-        branch.add(_group_line(facts, group, full))
+        branch.add(_group_line(facts, group, computed[group.name], full))
     for line in more(left, "group"):
         branch.add(line)
 
 
-def _group_line(facts: GraphFacts, group: GroupFact, full: bool) -> Text:
+def _group_line(facts: GraphFacts, group: GroupFact, computed: Sequence[str], full: bool) -> Text:
     line = Text("group ").append_text(artifact_text(group.name, full=full))
     if group.name != "_".join(group.members) and group.members:
         line.append(f" = {listed(group.members, most=4, full=full)}")
     line.append(f"  {plain(group.node_class)}", style="dim")
-    computed = _computed(facts, group)
     if computed:
         line.append(f"  {listed(computed, most=6, full=full)}")
     if group.buffers:
@@ -81,12 +85,6 @@ def _group_line(facts: GraphFacts, group: GroupFact, full: bool) -> Text:
     if group.reason:
         line.append(f"  ({plain(group.reason)})", style="yellow")
     return line
-
-
-def _computed(facts: GraphFacts, group: GroupFact) -> list[str]:
-    """The FX nodes computed in the group's bodies, in the order of the buffers."""
-    origins = [name for buffer in facts.buffers if buffer.name in group.buffers for name in buffer.origins]
-    return list(dict.fromkeys(origins))
 
 
 def _buffers(facts: GraphFacts, group: GroupFact, full: bool) -> str:

@@ -22,9 +22,6 @@ ROWS = 20
 WIDE = 100
 """Columns from which on every op's target fits beside its name."""
 
-NARROW_NAME = 22
-"""Characters of names below that width."""
-
 SHORT_FILE = 12
 """A longer file name, when it is the only one, is told once below the table and not in every row."""
 
@@ -54,7 +51,7 @@ class NodeTable:
             ops.sort(key=self._stored_bytes, reverse=True)
         shown, left = cut(ops, ROWS, self.full)
         if ops:
-            yield self._table(shown, wide=options.max_width >= WIDE)
+            yield self._table(shown, options.max_width)
         yield from more(left, "row")
         yield from _below(_only_file(ops), self.facts, left_out)
 
@@ -62,26 +59,30 @@ class NodeTable:
         buffer = self.facts.buffer(fact.buffer) if fact.fate == Fate.REALIZED and fact.buffer is not None else None
         return (buffer.bytes if buffer is not None else None) or 0
 
-    def _table(self, ops: Sequence[NodeFact], wide: bool) -> Table:
+    def _table(self, ops: Sequence[NodeFact], width: int) -> Table:
         file, lines = _only_file(ops), any(fact.source is not None for fact in ops)
+        wide = width >= WIDE
+        limit = min(SHORT, width // 5 if wide else width // 4 + 2)
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold underline")
         source = ("line" if file else "source",) if lines else ()
         for heading in ("FX node", *(("op",) if wide else ()), *source, "fate", "kernel"):
-            table.add_column(heading, overflow="fold")
+            # A shortened name ends in what tells it from others: the fates wrap before a name is broken.
+            shortened_name = heading in ("FX node", "kernel") and not self.full
+            table.add_column(heading, overflow="fold", no_wrap=shortened_name)
         for fact in ops:
-            table.add_row(*self._row(fact, wide, file, lines))
+            table.add_row(*self._row(fact, wide, limit, file, lines))
         return table
 
-    def _row(self, fact: NodeFact, wide: bool, file: str | None, lines: bool) -> Iterator[Text]:
+    def _row(self, fact: NodeFact, wide: bool, limit: int, file: str | None, lines: bool) -> Iterator[Text]:
         buffer = self.facts.buffer(fact.buffer) if fact.buffer is not None else None
-        limit = SHORT if wide else NARROW_NAME
         yield Text(plain(fact.name if self.full else shortened(fact.name, limit)))
         if wide:
-            yield Text(plain(fact.node.target if self.full else shortened(fact.node.target)), style="dim")
+            yield Text(plain(fact.node.target if self.full else shortened(fact.node.target, limit)), style="dim")
         if lines:
             yield source_link(source_text(fact.source, file), fact.source)
         yield Text(fate_text(fact, buffer, self.full), style=_STYLES.get(fact.fate, ""))
-        yield Text(listed(fact.kernels, most=2, full=self.full, limit=limit) or "-")
+        kernels = listed(fact.kernels, most=2, full=self.full, limit=limit) or "-"
+        yield Text(kernels.replace(", ", ",\n").replace(" …", "\n…"))
 
 
 def source_text(site: SourceSite | None, only_file: str | None = None) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from analyzer.artifacts.ptx import KernelEstimate, PtxEstimates
 from analyzer.views.text import byte_text, cut, headed, more, plain, shortened
+
+if TYPE_CHECKING:
+    from analyzer.artifacts.ptx import KernelEstimate, PtxEstimates
 
 _SHOWN = 3
 

@@ -14,6 +14,8 @@ from analyzer.model import Artifact, ArtifactState
 from analyzer.views.links import artifact_link
 from analyzer.views.text import counted, cut, headed, indented, listed, more, plain, shortened
 
+_COMPUTE_NOTHING = (Fate.INPUT, Fate.CONSTANT, Fate.VIEW)
+
 LINES = 5
 """Conflicts, reasons or problems per list on the first screens; `--full` shows all."""
 
@@ -31,19 +33,19 @@ class _Attributed(Protocol):
 
 def attribution_lines(facts: GraphFacts, full: bool) -> Iterator[Text]:
     """The honesty line, and why what is unknown is unknown."""
-    ops = [fact for fact in facts.nodes if fact.fate not in (Fate.INPUT, Fate.CONSTANT) and fact.node.op != "output"]
-    unknown_ops = [fact for fact in ops if fact.fate == Fate.UNKNOWN]
+    nodes = [fact for fact in facts.nodes if fact.fate not in _COMPUTE_NOTHING and fact.node.op != "output"]
+    unknown_nodes = [fact for fact in nodes if fact.fate == Fate.UNKNOWN]
     unknown_buffers = [fact for fact in facts.buffers if fact.evidence == Evidence.NONE]
     told = [
         text
         for text in (
-            _attributed("op", ops, [fact.evidence for fact in ops if fact.fate != Fate.UNKNOWN]),
+            _attributed("FX node", nodes, [fact.evidence for fact in nodes if fact.fate != Fate.UNKNOWN]),
             _attributed("buffer", facts.buffers, [f.evidence for f in facts.buffers if f.evidence != Evidence.NONE]),
         )
         if text
     ]
     yield headed("Attributed: ", "; ".join(told) or "nothing to attribute")
-    yield from _reasons((*unknown_ops, *unknown_buffers), full)
+    yield from _reasons((*unknown_nodes, *unknown_buffers), full)
 
 
 def _attributed(noun: str, facts: Sequence[object], known: Sequence[Evidence]) -> str:

@@ -88,9 +88,6 @@ def _run_lines(run: Run, graphs: Sequence[GraphFacts], full: bool) -> Iterator[R
             yield indented(headed(f"{head}: ", plain(", ".join(told))))
     for note in run.notes:
         yield indented(headed("Note: ", plain(note), "bold yellow"))
-    if graphs and run.cache_state in (CacheState.WARM, CacheState.MIXED):
-        missing = "graphs that came from a cache left no folder and are missing below"
-        yield indented(headed("Note: ", f"{missing}; {COLD_CAPTURE}", "bold yellow"))
 
 
 def run_words(run: Run, graphs: Sequence[GraphFacts]) -> str:

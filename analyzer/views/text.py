@@ -10,6 +10,23 @@ from rich.filesize import decimal
 from rich.padding import Padding
 from rich.text import Text
 
+from analyzer.words import counted
+
+__all__ = [
+    "SHORT",
+    "artifact_text",
+    "byte_text",
+    "counted",
+    "cut",
+    "headed",
+    "indented",
+    "listed",
+    "mentioned",
+    "more",
+    "plain",
+    "shortened",
+]
+
 _Item = TypeVar("_Item")
 
 SHORT = 60
@@ -41,13 +58,6 @@ def listed(names: Sequence[str], most: int = 3, full: bool = False, limit: int =
     shown = names if full else names[:most]
     text = ", ".join(plain(name if full else shortened(name, limit)) for name in shown)
     return text if len(shown) == len(names) else f"{text} … {len(names) - len(shown)} more"
-
-
-def counted(number: int | None, noun: str, plural: str | None = None) -> str:
-    """`1 kernel`, `2 kernels`, `? kernels` when the number is not known."""
-    if number is None:
-        return f"? {plural or noun + 's'}"
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def byte_text(number: int | None) -> str:

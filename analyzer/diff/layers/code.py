@@ -81,6 +81,10 @@ class _Calls:
                 found.update({buffer.name: self._key(launch.calls[0]) for buffer in leaf.buffers})
         return found
 
+    def computed(self, key: str) -> set[str]:
+        """The buffers that a call computes; where the graph is only a share of the compiled one, also others'."""
+        return {name for name, call in self.of_buffer.items() if call == key}
+
     @cached_property
     def by_key(self) -> Mapping[str, KernelCall]:
         """Calls by key."""
@@ -134,12 +138,15 @@ class _Kernels:
         yield from self._kernel_change((one, kernels[0]), (other, kernels[1]), pair)
 
     def _explained(self, pair: Regrouping) -> bool:
-        """Whether something told at an earlier layer happened inside these calls."""
+        """Whether something told at an earlier layer happened inside these calls, or a graph was broken inside one."""
         sides = (
             (self.matching.old, self.old, pair.old[0], self.earlier.old),
             (self.matching.new, self.new, pair.new[0], self.earlier.new),
         )
-        return any(_near(side, calls, key) & touched for side, calls, key, touched in sides)
+        return any(
+            _near(side, calls, key) & touched or not side.buffers.keys() >= calls.computed(key)
+            for side, calls, key, touched in sides
+        )
 
     def _kernel_change(
         self, old: tuple[KernelCall, KernelDef], new: tuple[KernelCall, KernelDef], pair: Regrouping
@@ -157,7 +164,7 @@ class _Kernels:
 
     def _moved(self, pair: Regrouping, bound: tuple[Mapping[str, str], Mapping[str, str]]) -> bool:
         """Whether other pointers follow from buffers told before: of another home, or that only one graph has."""
-        written = {name for name, key in self.old.of_buffer.items() if key == pair.old[0]}
+        written = self.old.computed(pair.old[0])
         return bool(written & self.stored.old) or any(is_alone(name) for names in bound for name in names.values())
 
 
@@ -176,11 +183,10 @@ def _difference(one: KernelDef, other: KernelDef, bound: tuple[Mapping[str, str]
 def _near(side: GraphSide, calls: _Calls, key: str) -> set[str]:
     """Names of what a call computes and reads: buffers, their groups, FX nodes."""
     found: set[str] = set()
-    for name, fact in side.buffers.items():
-        if calls.of_buffer.get(name) == key:
-            leaf = side.leaves.get(name)
-            reads = [dep.buffer for dep in leaf.reads] if leaf else []
-            found.update((name, fact.group or "", *fact.origins, *reads))
+    for name in calls.computed(key) & side.buffers.keys():
+        fact, leaf = side.buffers[name], side.leaves.get(name)
+        reads = [dep.buffer for dep in leaf.reads] if leaf else []
+        found.update((name, fact.group or "", *fact.origins, *reads))
     return found
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from analyzer.compare.sameness import same_program
-from analyzer.diff.fx_matching import FxShape
+from analyzer.diff.following import differ
+from analyzer.diff.fx_matching import FxMatching, FxShape
 from analyzer.diff.fx_regions import Region, regions
 from analyzer.diff.layers.words import arrival_text
 from analyzer.diff.matching import GraphSide, Matching
@@ -22,9 +23,13 @@ def fx_changes(matching: Matching) -> Iterator[Change]:
     for region in regions(matching.fx, removed, added):
         sides = _side(region.old, facts[0], matching.old), _side(region.new, facts[1], matching.new)
         yield Change(_kind(region), Layer.FX, _aspect(region), _subject(region), *sides)
-    for one, other in matching.fx.pairs():
-        if _counts(one) or _counts(other):
-            yield from _node_changes(matching, one, other)
+    pairs = [(one, other) for one, other in matching.fx.pairs() if _counts(one) or _counts(other)]
+    following = {aspect: spread.following for aspect, spread in matching.spreads.items()}
+    for one, other in pairs:
+        told_below = [aspect for aspect, names in following.items() if one.name in names]
+        yield from _node_changes(matching, one, other, told_below)
+    for aspect, names in following.items():
+        yield from _following_change(aspect, [pair for pair in pairs if pair[0].name in names])
     yield from _output_changes(matching)
     yield from _subgraph_changes(matching)
 
@@ -85,17 +90,58 @@ def _changed(aspect: str, pair: tuple[FxNode, FxNode], old: str, new: str) -> Ch
     return Change(Kind.CHANGED, Layer.FX, aspect, both(*map(subject_of, pair)), *sides)
 
 
-def _node_changes(matching: Matching, one: FxNode, other: FxNode) -> Iterator[Change]:
-    pair, old, new = (one, other), matching.fx.old, matching.fx.new
-    if one.target != other.target and one.op != "placeholder":
+def _node_changes(matching: Matching, one: FxNode, other: FxNode, following: Collection[str]) -> Iterator[Change]:
+    """What differs between matched nodes; `following` are aspects that the nodes they read explain."""
+    pair, call = (one, other), one.op != "placeholder"
+    if one.target != other.target and call:
         yield _changed("target", pair, one.target, other.target)
-    if one.dtype and other.dtype and one.dtype != other.dtype:
-        yield _changed("dtype", pair, one.dtype, other.dtype)
-    for aspect, sizes in (("shape", (one.shape, other.shape)), ("stride", (one.stride, other.stride))):
-        if None not in sizes and old.size(sizes[0]) != new.size(sizes[1]):
-            yield _changed(aspect, pair, str(list(sizes[0] or ())), str(list(sizes[1] or ())))
-    if one.target == other.target and one.op != "placeholder":
+    for aspect, old, new in _tensor_differences(matching.fx, one, other):
+        if aspect not in following:
+            yield _changed(aspect, pair, old, new)
+    if one.target == other.target and call:
         yield from _argument_changes(matching, one, other)
+
+
+def _tensor_differences(fx: FxMatching, one: FxNode, other: FxNode) -> Iterator[tuple[str, str, str]]:
+    """Aspect, old and new value; of tensors of unlike shapes the strides count only by their order."""
+    if differ(fx, one, other, "dtype"):
+        yield "dtype", _value_text(one, "dtype"), _value_text(other, "dtype")
+    unlike = differ(fx, one, other, "shape")
+    if unlike:
+        yield "shape", _value_text(one, "shape"), _value_text(other, "shape")
+    if _other_order(one, other) if unlike else fx.unlike_sizes(one.stride, other.stride):
+        yield "stride", _value_text(one, "stride"), _value_text(other, "stride")
+
+
+def _other_order(one: FxNode, other: FxNode) -> bool:
+    """Whether dimensions follow each other in memory otherwise; unknown for symbolic strides."""
+    strides = [[step for step in node.stride or () if isinstance(step, int)] for node in (one, other)]
+    orders = [sorted(range(len(stride)), key=stride.__getitem__) for stride in strides]
+    known = len(orders[0]) == len(orders[1]) == len(one.stride or ()) == len(other.stride or ())
+    return known and orders[0] != orders[1]
+
+
+def _value_text(node: FxNode, aspect: str) -> str:
+    value = getattr(node, aspect)
+    return str(list(value)) if isinstance(value, tuple) else str(value).removeprefix("torch.")
+
+
+def _following_change(aspect: str, pairs: Sequence[tuple[FxNode, FxNode]]) -> Iterator[Change]:
+    """All nodes that are otherwise because something they read is, as one change."""
+    if pairs:
+        yield Change(
+            Kind.CHANGED,
+            Layer.FX,
+            f"{aspect}s",
+            "nodes",
+            *(_values_side(nodes, aspect) for nodes in zip(*pairs, strict=True)),
+        )
+
+
+def _values_side(nodes: Sequence[FxNode], aspect: str) -> Side:
+    values = [_value_text(node, aspect) for node in nodes]
+    code = tuple(f"{node.name}: {value}" for node, value in zip(nodes, values, strict=True))
+    return Side(tuple(node.name for node in nodes), ", ".join(dict.fromkeys(values)), nodes[0].location, code)
 
 
 def _argument_changes(matching: Matching, one: FxNode, other: FxNode) -> Iterator[Change]:
@@ -117,9 +163,11 @@ def _rewired(matching: Matching, one: FxNode, other: FxNode) -> bool:
 
 
 def _literals(node: FxNode, shape: FxShape) -> object:
-    """Positional and keyword arguments alike; sets of keywords in any order."""
+    """Positional and keyword arguments alike; sets of keywords in any order. The shape that a view restates is told."""
+    own = _value_text(node, "shape")
+    args = [arg if arg != own else "its shape" for arg in node.args]
     kwargs = sorted((key, shape.blank(value, node)) for key, value in node.kwargs)
-    return [shape.blank(arg, node) for arg in node.args], kwargs
+    return [shape.blank(arg, node) for arg in args], kwargs
 
 
 def _call_text(node: FxNode) -> str:
@@ -133,8 +181,21 @@ def _output_changes(matching: Matching) -> Iterator[Change]:
     to_new = matching.fx.to_new
     same = len(old) == len(new) and all(_same_result(a, b, to_new.get, matching) for a, b in zip(old, new, strict=True))
     if not same and old and new:
-        sides = (Side(("output",), ", ".join(map(str, names))) for names in (old, new))
-        yield Change(Kind.CHANGED, Layer.FX, "outputs", "output", *sides)
+        lone = [name for name in old if to_new.get(name or "") not in new]
+        lone_new = [name for name in new if matching.fx.to_old.get(name or "") not in old]
+        texts = (
+            (_results_text(old, lone), _results_text(new, lone_new)) if lone or lone_new else map(_names, (old, new))
+        )
+        yield Change(Kind.CHANGED, Layer.FX, "outputs", "output", *(Side(("output",), text) for text in texts))
+
+
+def _results_text(results: Sequence[str | None], told: Sequence[str | None]) -> str:
+    """`3 results with add_1, relu`."""
+    return f"{len(results)} result{'s' * (len(results) != 1)}{' with ' * bool(told)}{_names(told)}"
+
+
+def _names(results: Iterable[str | None]) -> str:
+    return ", ".join(dict.fromkeys(map(str, results)))
 
 
 def _same_result(one: str | None, other: str | None, to_new: Callable[[str], str | None], matching: Matching) -> bool:

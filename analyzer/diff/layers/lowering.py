@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 
 from analyzer.diff.bodies import Naming, canonical_body, operations, readable_body
+from analyzer.diff.following import Aspect
 from analyzer.diff.layers.fx import both, subject_of
 from analyzer.diff.layers.words import arrival_text, fate_text, home_text
 from analyzer.diff.matching import GraphSide, Matching, is_alone
@@ -20,7 +22,9 @@ def lowering_changes(matching: Matching, fx: Iterable[Change]) -> Iterator[Chang
     first = [*_fate_changes(matching), *_layout_changes(matching)]
     yield from first
     yield from _lone_helpers(matching)
-    yield from _body_changes(matching, Touched.by(matching, [*fx, *first]))
+    resized = {fact.name for fact in matching.old.facts.buffers if _told_by_fx(matching, fact)}
+    touched = Touched.by(matching, [*fx, *first])
+    yield from _body_changes(matching, replace(touched, old=touched.old | resized))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,15 +143,15 @@ def _listed(value: object) -> str:
     return str(list(value)) if isinstance(value, tuple) else str(value).removeprefix("torch.")
 
 
+_CONSEQUENCES: Mapping[Aspect, tuple[str, ...]] = {"dtype": ("dtype",), "shape": ("size", "stride")}
+"""What an FX node of another dtype or shape makes of its buffers."""
+
+
 def _told_by_fx(matching: Matching, fact: BufferFact) -> frozenset[str]:
-    """What follows from the FX node itself: a changed dtype or shape gives the buffer another dtype, size, stride."""
-    one = matching.fx.old.by_name.get(fact.fx_node or "")
-    other = matching.fx.new.by_name.get(matching.fx.to_new.get(fact.fx_node or "", ""))
-    if one is None or other is None:
-        return frozenset()
-    dtype = {"dtype"} if one.dtype != other.dtype else set()
-    size = {"size", "stride"} if matching.fx.old.size(one.shape) != matching.fx.new.size(other.shape) else set()
-    return frozenset(dtype | size)
+    """The properties that follow from the FX nodes that a buffer is made for."""
+    names = {fact.fx_node} if fact.fx_node else set(fact.origins)
+    told = (_CONSEQUENCES[aspect] for aspect, found in matching.spreads.items() if names & found.reached)
+    return frozenset(chain.from_iterable(told))
 
 
 def _lone_helpers(matching: Matching) -> Iterator[Change]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from analyzer.facts import Summary
-from analyzer.lab.records import ArmResult, Factorial, LabResult
+from analyzer.lab.records import ArmResult, LabResult
 from analyzer.lab.tables import moved_bytes, ratio_text, verdict_text
-from analyzer.views.ablate import agreement_text, seconds_text, told_of
+from analyzer.views.ablate import agreement_text, effect_rows, seconds_text, told_of
 from analyzer.views.html.audit import words
 from analyzer.views.html.page import render
 from analyzer.views.html.plot import plot
@@ -38,7 +38,7 @@ def ablate_page(result: LabResult) -> str:
         verdict_text=verdict_text,
         told_of=told_of,
         plot=plot,
-        effects=_effects,
+        effects=effect_rows,
         **words(),
     )
 
@@ -53,17 +53,3 @@ def _cells(arm: ArmResult) -> Iterator[str]:
     yield ratio_text(arm)
     yield seconds_text(arm.time.whole.median_s) if arm.time else ""
     yield agreement_text(arm.agreement)
-
-
-def _effects(found: Factorial) -> list[tuple[str, str, str, str]]:
-    """Kind, ablations, log ratio with its interval, and share of every effect."""
-    effects = [effect for effect in (found.total, *found.effects) if effect is not None]
-    return [
-        (
-            effect.kind,
-            " × ".join(effect.of),
-            f"{effect.log_ratio:+.3f} [{effect.ci95[0]:+.3f}, {effect.ci95[1]:+.3f}]",
-            "" if effect.share is None else f"{100 * effect.share:.0f} %",
-        )
-        for effect in effects
-    ]

@@ -134,12 +134,10 @@ class _Rows:
             yield self._item(Layer.BUFFER, fact.name, _buffer_note(fact), key, evidence=fact.evidence)
 
     def _groups(self) -> Iterator[Item]:
+        computed = self.facts.computed_by_group()
         for fact in self.facts.groups:
-            computed = dict.fromkeys(name for buffer in fact.buffers for name in self._origins(buffer))
-            yield self._item(Layer.GROUP, fact.name, _group_note(fact, list(computed)), (NodeKind.GROUP, fact.name))
-
-    def _origins(self, buffer: str) -> tuple[str, ...]:
-        return self._by_name[buffer].origins if buffer in self._by_name else ()
+            note = _group_note(fact, computed[fact.name])
+            yield self._item(Layer.GROUP, fact.name, note, (NodeKind.GROUP, fact.name))
 
     def _kernels(self) -> Iterator[Item]:
         code = self.facts.graph.code
@@ -190,7 +188,7 @@ def _buffer_note(fact: BufferFact) -> str:
     return mentioned([stored, kind + size, byte_text(fact.bytes) if fact.bytes is not None else ""])
 
 
-def _group_note(fact: GroupFact, computed: list[str]) -> str:
+def _group_note(fact: GroupFact, computed: tuple[str, ...]) -> str:
     members = listed(fact.members, most=4) if len(fact.members) > 1 else ""
     return mentioned([fact.node_class, members, listed(computed, most=4), fact.reason or ""])
 

@@ -59,7 +59,7 @@ class Picture:
 def pictures(facts: GraphFacts) -> tuple[Picture, ...]:
     """The pictures of all groups; none for a graph without groups."""
     whole = group_graph(facts)
-    groups, computed = facts.groups, _computed(facts)
+    groups, computed = facts.groups, facts.computed_by_group()
     return tuple(
         _picture(whole, groups[start : start + WINDOW], start, computed) for start in range(0, len(groups), WINDOW)
     )
@@ -80,14 +80,6 @@ def group_graph(facts: GraphFacts) -> Digraph:
     return graph
 
 
-def _computed(facts: GraphFacts) -> Mapping[str, list[str]]:
-    """The FX nodes that each group computes."""
-    origins: dict[str, dict[str, None]] = {}
-    for buffer in facts.buffers:
-        origins.setdefault(buffer.group or "", {}).update(dict.fromkeys(buffer.origins))
-    return {group: list(names) for group, names in origins.items()}
-
-
 def _fitting(names: Sequence[str]) -> str:
     """As many names as a box holds, and how many more there are: `amax, sub, exp +9`."""
     shown = shortened(names[0], NOTE_LENGTH - 4) if names else ""
@@ -98,7 +90,7 @@ def _fitting(names: Sequence[str]) -> str:
     return shown
 
 
-def _picture(whole: Digraph, groups: Sequence[GroupFact], start: int, computed: Mapping[str, list[str]]) -> Picture:
+def _picture(whole: Digraph, groups: Sequence[GroupFact], start: int, computed: Mapping[str, Sequence[str]]) -> Picture:
     names = [group.name for group in groups]
     graph: Digraph = nx.DiGraph()
     graph.add_nodes_from(names)
@@ -117,7 +109,7 @@ def _corner(x: float, y: float) -> tuple[float, float]:
     return MARGIN + x * (BOX_WIDTH + GAP_X), MARGIN + y * (BOX_HEIGHT + GAP_Y)
 
 
-def _box(group: GroupFact, corner: tuple[float, float], whole: Digraph, graph: Digraph, computed: list[str]) -> Box:
+def _box(group: GroupFact, corner: tuple[float, float], whole: Digraph, graph: Digraph, computed: Sequence[str]) -> Box:
     elsewhere = list(_elsewhere(whole, graph, group.name))
     title = f"{group.name}: {group.node_class}" + (f"; {listed(computed, most=8)}" if computed else "")
     return Box(

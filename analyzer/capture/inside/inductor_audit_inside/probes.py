@@ -1,7 +1,9 @@
 """Remembers which vector ISA the C++ compiler can build for, across captured processes.
 
-A private cache folder makes Inductor compile its ISA probes anew in every process (5 to 10 s). The answer depends on
-the machine, the compiler and torch alone, not on the program, so it is kept in a file of ours.
+A private cache folder makes Inductor compile its ISA probes anew in every process (5 to 10 s). A yes depends on the
+machine, the compiler and torch alone, not on the program, so it is kept in a file of ours. A no may mean that the
+machine was busy: torch gives the built probe 60 s to be loaded, which imports torch (`VecISA._probe_load`, torch 2.13).
+Then the kernels of this process are scalar and those of the next are not. So a no is asked again, and never kept.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from inductor_audit_inside.notes import guarded
+from inductor_audit_inside.notes import guarded, note
 from inductor_audit_inside.request import load_request
 from inductor_audit_inside.wrap import around
 
@@ -32,12 +34,14 @@ def remember(module: ModuleType) -> None:
 def _remembering(original: Callable[..., Any], file: Path) -> Callable[..., Any]:
     def check_build(self: Any, code: str) -> Any:
         key = _key(self, code)
-        known = _read(file).get(key)
-        if isinstance(known, bool):
-            return known
-        answer = original(self, code)
+        if _read(file).get(key) is True:
+            return True
+        answer = original(self, code) or original(self, code)
+        if not answer:
+            note("vector ISA", "NotBuilt", f"{self} could not be built and loaded twice: kernels do without it")
+            return answer
         with guarded("probe cache"):
-            _write(file, {**_read(file), key: bool(answer)})
+            _write(file, {**_read(file), key: True})
         return answer
 
     return check_build
