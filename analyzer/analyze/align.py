@@ -265,7 +265,8 @@ class Aligner:
     @cached_property
     def _joined(self) -> frozenset[str]:
         """The arguments of all concatenations."""
-        return frozenset(name for node in self.fx.named[_JOINING] for name in node.inputs)
+        calls = [node for target in _JOINING for node in self.fx.by_packet.get(target, ())]
+        return frozenset(name for node in calls for name in node.inputs)
 
     def _writes_there(self, leaf: Leaf, node: FxNode) -> bool:
         """Of the nodes that write into inputs only those that write into this one."""
@@ -327,7 +328,8 @@ class Aligner:
 
     def _unfilled(self, leaf: Leaf) -> list[str]:
         """`empty` and its kin get a buffer each, in order: known where no more of them fit than there are buffers."""
-        fitting = [n.name for n in self.fx.named[UNFILLED] if fits(n, leaf.buffer.layout)]
+        calls = [node for target in UNFILLED for node in self.fx.by_packet.get(target, ())]
+        fitting = sorted((n.name for n in calls if fits(n, leaf.buffer.layout)), key=self.fx.order.__getitem__)
         peers = [peer.name for peer in self.leaves.values() if peer.is_unfilled and self._is_like(peer, leaf)]
         return [fitting[peers.index(leaf.name)]] if len(fitting) == len(peers) else []
 
@@ -388,7 +390,7 @@ def _targets_of(leaf: DumpNode) -> list[str]:
     if "RandomSeeds" in leaf.inner:
         return ["inductor_seeds"]
     if "ConcatKernel" in leaf.inner:
-        return list(_JOINING)
+        return ["cat"]
     if "UserDefinedTritonKernel" in leaf.inner:
         return ["triton_kernel_wrapper_mutation"]
     if "DeviceCopy" in leaf.inner:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import lru_cache
 
 from analyzer.artifacts.annotations import dimensions
 from analyzer.artifacts.config_noise import reason_for_noise
@@ -21,6 +23,7 @@ _KEY = re.compile(r"torch\.(?:[A-Za-z_]\w*\.)*_?config\.[\w.]+")
 _ENV_SET = re.compile(r"os\.environ\['(?P<key>[^'\n]*)'\] = '(?P<value>.*)", re.DOTALL)
 _ENV_POP = re.compile(r"os\.environ\.pop\('(?P<key>[^']*)'")
 _LONGEST_VALUE, _LONGEST_TEXT, _LONGEST_KEY = 50, 100_000, 300
+_STORAGE = re.compile(r"reader\.tensor\(([A-Za-z_]\w*)(?=[,)])")
 _READER = re.compile(r"    (?:(?P<storage>\w+) = )?(?P<call>reader\.(?P<kind>\w+)\(.*\))(?:\s+# (?P<name>.*))?")
 
 
@@ -114,14 +117,12 @@ class _Reader:
                 self._problem(at + 1, "expected a call of `reader`")
                 continue
             try:
-                call = parse_expression(match["call"])
+                if match["kind"] == "storage":
+                    storages[match["storage"] or ""] = _storage_device(match["call"])
+                else:
+                    found.append(_input(match, storages))
             except StatementError as error:
                 self._problem(at + 1, str(error), match.start("call") + error.offset + 1)
-                continue
-            if match["kind"] == "storage":
-                storages[match["storage"] or ""] = _device(_keyword(call, "device"))
-            else:
-                found.append(_input(match, call, storages))
         return tuple(found)
 
     def _load_args(self, start: int) -> Iterable[int]:
@@ -162,22 +163,40 @@ def _is_expression(text: str) -> bool:
     return True
 
 
-def _input(match: re.Match[str], call: ast.expr, storages: Mapping[str, str]) -> tuple[str, Layout]:
+@lru_cache(maxsize=1024)
+def _storage_device(text: str) -> str:
+    return _device(_keyword(parse_expression(text), "device"))
+
+
+def _input(match: re.Match[str], storages: Mapping[str, str]) -> tuple[str, Layout]:
     name, text = (match["name"] or "").partition(",")[0].strip(), match["call"]
-    if match["kind"] != "tensor" or not isinstance(call, ast.Call):
+    storage = _STORAGE.match(text)
+    try:
+        layout = _tensor(_STORAGE.sub("reader.tensor(_", text)) if match["kind"] == "tensor" else None
+    except StatementError:
+        layout = None
+    if layout is None:
+        parse_expression(text)  # what cannot be read says where in its own line
         return name, Layout(match["kind"], text)
+    return name, replace(layout, text=text, device=storages.get(storage[1] if storage else ""))
+
+
+@lru_cache(maxsize=1024)
+def _tensor(text: str) -> Layout | None:
+    """What a call says but for its storage, as many inputs do; None for another expression."""
+    call = parse_expression(text)
+    if not isinstance(call, ast.Call):
+        return None
     positional = [_sizes(ast.unparse(arg)) for arg in call.args[1:3]]
     size = positional[0] if positional else None
-    storage = ast.unparse(call.args[0]) if call.args else ""
-    offset = dimensions(_keyword(call, "storage_offset") or "0")[0]
-    return name, Layout(
+    return Layout(
         "tensor",
-        text,
-        storages.get(storage),
+        "",
+        None,
         _keyword(call, "dtype") or "torch.float32",
         size,
         positional[1] if len(positional) > 1 else _contiguous(size),
-        offset,
+        dimensions(_keyword(call, "storage_offset") or "0")[0],
     )
 
 

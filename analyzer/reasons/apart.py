@@ -182,7 +182,8 @@ class Boundaries:
                 name for name in self._needs.get(target, ()) if name != source and source in self._upstream(name)
             ]
             if between:
-                return f"{', '.join(sorted(between))} lies between them: joining them would create a cycle"
+                lie = "lies" if len(between) == 1 else "lie"
+                return f"{', '.join(sorted(between))} {lie} between them: joining them would create a cycle"
         return None
 
     def _upstream(self, name: str) -> frozenset[str]:
