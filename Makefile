@@ -22,7 +22,7 @@ setup: $(READY) ## Install the tool, its test tools and the pinned torch into .v
 $(READY): pyproject.toml .ci/constraints.txt
 	@echo "Setting up $(VENV), once; this takes some minutes"
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --constraint .ci/constraints.txt --editable '.[capture,dev]'
+	@$(BIN)/python -m pip install --quiet --constraint .ci/constraints.txt --editable '.[capture,lab,slurm,dask,dev]'
 	@touch $@
 
 # $(call captured,FOLDER,OPTIONS): one run of the example; its log is shown only when it fails.
@@ -42,7 +42,7 @@ demo: $(READY) ## Do two thresholds switch inlining off? Captures four runs and 
 	    echo; echo "\$$ inductor-audit $$view"; (cd $(DEMO) && $(AUDIT) $$view) $(ANSWER) || exit; done
 
 test: $(READY) ## Run all tests, those that capture live runs too
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: $(READY) ## Check format, style and types
 	$(BIN)/ruff format --check .
