@@ -41,7 +41,7 @@ class Driver:
 
     def get_current_target(self) -> Any:
         """The target that code is generated for, and that is part of every kernel's hash."""
-        from triton.backends.compiler import GPUTarget  # type: ignore[import-not-found,unused-ignore]
+        from triton.backends.compiler import GPUTarget
 
         _counted["driver"].hits += 1
         return GPUTarget("cuda", device.number(), device.figures()["warp_size"])

@@ -70,7 +70,7 @@ def _binary(compiled: Any) -> Any:
 
 def _assembled(assembly: Path) -> dict[str, Any]:
     """What ptxas says of it; newer triton wheels bring a second one for newer targets."""
-    import triton  # type: ignore[import-not-found,unused-ignore]
+    import triton
 
     target = _TARGET.search(assembly.read_text(encoding="utf-8"))
     programs = sorted(Path(triton.__file__).parent.glob("backends/nvidia/bin/ptxas*"))
