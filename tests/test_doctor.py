@@ -103,6 +103,12 @@ def truncated(tmp_path: Path) -> Path:
     return run
 
 
+def sidecar_of_another_kind(tmp_path: Path) -> Path:
+    run = Path(shutil.copytree(FIXTURES / "captured/sin_cos_thresholds", tmp_path / "run"))
+    next(run.rglob("inductor_audit.json")).write_text('{"schema_version": 1, "graphs": 5}')
+    return run
+
+
 def emptied(tmp_path: Path) -> Path:
     run = copied(tmp_path)
     for name in ("ir_pre_fusion.txt", "output_code.py"):
@@ -197,6 +203,7 @@ CASES: tuple[tuple[str, Callable[[Path], Path], str], ...] = (
     ("cache hit", cache_hit, "1 graph came from a warm cache"),
     ("log alone", log_alone, "logs hold no IR dumps"),
     ("damaged files", truncated, "model__0_inference_0.0/ir_post_fusion.txt:"),
+    ("damaged files", sidecar_of_another_kind, "model__0_inference_0.0/inductor_audit.json:1: "),
     ("damaged files", emptied, "model__0_inference_0.0/output_code.py is empty"),
     ("files left out", files_left_out, "ir_pre_fusion.txt, ir_post_fusion.txt not among the files"),
     ("graphs left out", backward_left_out, "the log has graph 0_backward of compile 0/0, which has no folder here"),

@@ -83,7 +83,7 @@ class _Reader:
         try:
             return json.loads(self._text, object_pairs_hook=self._object)
         except json.JSONDecodeError as error:
-            self._problem(error.pos, f"expected JSON: {error.msg}")
+            self._problem(error.pos, f"expected JSON: {error.msg.removesuffix(' at')}")
         except RecursionError:
             self._problem(0, _DEEP)
         except ValueError as error:

@@ -33,7 +33,7 @@ def _decoded(text: str, source: str, what: str) -> Any:
         return json.loads(text)
     except json.JSONDecodeError as error:
         line = (text.splitlines() or [""])[min(error.lineno, text.count("\n") + 1) - 1 :][:1]
-        message = f"expected {what} in JSON: {error.msg}"
+        message = f"expected {what} in JSON: {error.msg.removesuffix(' at')}"
         excerpt, column = _window(line[0] if line else "", error.colno)
         raise _PlacedError(Location(source, error.lineno, error.colno), message, excerpt, column) from None
     except (RecursionError, ValueError) as error:

@@ -48,7 +48,7 @@ def damaged_files(scene: Scene) -> Iterator[str]:
     """Files that are cut short, empty, or not what Inductor writes."""
     for graph in _graphs(scene):
         for artifact in graph.artifacts:
-            if artifact.state is ArtifactState.PARTIAL and artifact.problems:
+            if artifact.state in (ArtifactState.PARTIAL, ArtifactState.UNSUPPORTED) and artifact.problems:
                 problem = artifact.problems[0]
                 yield f"{graph.name}/{artifact.file}:{problem.location.line}: {problem.message}"
             elif _is_cut_to_nothing(graph, artifact):
