@@ -104,7 +104,7 @@ def _run_named(context: click.Context) -> Path | None:
 
 def _graph_names(context: click.Context, __: click.Parameter, typed: str) -> list[str]:
     """The graphs of the run that was named before, for the shell."""
-    from analyzer.names import graph_names
+    from analyzer.completion import graph_names
 
     path = _run_named(context)
     return graph_names(path, typed) if path is not None else []
@@ -112,7 +112,7 @@ def _graph_names(context: click.Context, __: click.Parameter, typed: str) -> lis
 
 def _item_names(context: click.Context, __: click.Parameter, typed: str) -> list[str]:
     """What `explain` can tell about in the run that was named before, for the shell."""
-    from analyzer.names import item_names
+    from analyzer.completion import item_names
 
     path = _run_named(context)
     return item_names(path, typed, context.params.get("graph")) if path is not None else []

@@ -75,6 +75,16 @@ class NodeFact:
         """The line of the program that it comes from: its own, else that of its pre-grad op."""
         return self.node.source or self.traced_line
 
+    @property
+    def places(self) -> tuple[str, ...]:
+        """The buffers in whose bodies it is computed, its own first."""
+        return (*((self.buffer,) if self.buffer else ()), *self.inlined_into)
+
+    @property
+    def recomputed(self) -> bool:
+        """Whether it is computed in several bodies."""
+        return len(self.places) > 1
+
 
 @dataclass(frozen=True, slots=True)
 class BufferFact:
@@ -134,6 +144,11 @@ class KernelFact:
     bytes_written: int | None = None
     evidence: Evidence = Evidence.NONE
 
+    @property
+    def bytes_moved(self) -> int | None:
+        """Read and written together."""
+        return _total(self.bytes_read, self.bytes_written)
+
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
@@ -166,6 +181,15 @@ class Summary:
     allocated_bytes: int | None = None
     bytes_read: int | None = None
     bytes_written: int | None = None
+
+    @property
+    def bytes_moved(self) -> int | None:
+        """What kernels read and write together."""
+        return _total(self.bytes_read, self.bytes_written)
+
+
+def _total(read: int | None, written: int | None) -> int | None:
+    return None if read is None or written is None else read + written
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import cli
-from analyzer.names import graph_names, item_names
+from analyzer.completion import graph_names, item_names
 
 ROOT = Path(__file__).parent.parent
 TRAINED = ROOT / "fixtures/runs/cpu-2.13/c11_mlp_train"

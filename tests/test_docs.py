@@ -85,6 +85,12 @@ def test_experiments_print_what_the_page_shows_and_all_commands_run(page: Path, 
                 assert (tmp_path / arguments[at + 1]).stat().st_size > 100
 
 
+def test_the_readme_has_the_figures_of_the_page_on_accuracy() -> None:
+    table = re.compile(r"^\| \| provenance \| bare \|\n(?:\|.*\n)+", re.MULTILINE)
+    readme, page = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/accuracy.md"))
+    assert table.findall(readme) == table.findall(page) != []
+
+
 @pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.stem)
 def test_links_lead_to_files(page: Path) -> None:
     links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))

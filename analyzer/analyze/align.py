@@ -51,17 +51,15 @@ class Aligner:
 
     fx: FxIndex
     leaves: Mapping[str, Leaf]
-    owner: dict[str, str]
+    owner: Assignment
     hints: Hints = Hints()
-    implements: dict[str, str] = field(default_factory=dict)
+    implements: Assignment = field(default_factory=Assignment)
     ambiguous: dict[str, tuple[str, ...]] = field(default_factory=dict)
     made: dict[str, str] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._given = dict(self.owner)
-        self.owner = self._owned = Assignment(self.owner)
-        self.implements = self._called = Assignment(self.implements)
 
     @cached_property
     def known(self) -> Known:
@@ -201,7 +199,7 @@ class Aligner:
     def _costs(self, leaf: Leaf, values: Collection[str], names: Iterable[str]) -> dict[str, Cost]:
         targets = [self.known.value(target) for target in leaf.buffer.mutations]
         able = self.fx.ownable.intersection(names)
-        free = (able - self._owned.nodes) | (able & self._said_to_write(leaf))
+        free = (able - self.owner.nodes) | (able & self._said_to_write(leaf))
         allowed = free.intersection(self.hints.allowed.get(leaf.name, free))
         likely = (name for name in allowed if self._may_own(leaf, self.fx.nodes[name]))
         found = ((name, cost(self.fx, name, leaf, values, targets)) for name in likely)
@@ -302,15 +300,10 @@ class Aligner:
             return self._item(leaf)
         if leaf.is_unfilled:
             return self._unfilled(leaf)
-        values = self.known.values_of(leaf)
         if call := next((self.implements[b.name] for b in leaf.node.buffers if b.name in self.implements), None):
             self.implements[leaf.name] = call  # another buffer of the same operation
             return self._left_by(call, leaf.buffer.mutations)
-        packed = self._packed(leaf)
-        exact = (
-            n for n in self._uncalled(leaf) if values is not None and self.fx.reads_exactly(n.name, values, packed)
-        )
-        fitting = list(islice(exact, 1)) or list(islice(self._uncalled(leaf), 2))
+        fitting = list(islice(self._exact(leaf, self._uncalled(leaf)), 1)) or list(islice(self._uncalled(leaf), 2))
         fitting += self._rivals(leaf, fitting[0]) if len(fitting) == 1 else []
         found = fitting[: len(fitting) == 1]
         if found:
@@ -318,6 +311,11 @@ class Aligner:
             found = self._first_result(leaf, found[0])
         holds = bool(leaf.buffer.mutations)
         return [n.name for n in found if n.shape is not None and (holds or fits(n, leaf.buffer.layout))]
+
+    def _exact(self, leaf: Leaf, nodes: Iterable[FxNode]) -> Iterator[FxNode]:
+        """Those of the nodes that read exactly what the call reads; none when that is not known."""
+        values, packed = self.known.values_of(leaf), self._packed(leaf)
+        return (n for n in nodes if values is not None and self.fx.reads_exactly(n.name, values, packed))
 
     def _packed(self, leaf: Leaf) -> int:
         """How many constants a call reads that no node gets: weights that lowering has packed anew.
@@ -349,7 +347,7 @@ class Aligner:
     def _uncalled(self, leaf: Leaf) -> Iterator[FxNode]:
         """The nodes that a library call may be and that no other one is, in order."""
         named = self.fx.named[tuple(_targets_of(leaf.node))]
-        owned, called = self._owned.nodes - self._said_to_write(leaf), self._called.nodes
+        owned, called = self.owner.nodes - self._said_to_write(leaf), self.implements.nodes
         free = (n for n in named if n.name not in owned and n.name not in called)
         return (n for n in free if self._may_write(leaf, n)) if leaf.buffer.mutations else free
 
@@ -361,9 +359,7 @@ class Aligner:
         if len(self.fx.kinds[tuple(_targets_of(leaf.node))]) == 1:
             return []
         others = [n for n in self._uncalled(leaf) if packet(n.target) != packet(call.target)]
-        values = self.known.values_of(leaf) if others else None
-        packed = self._packed(leaf)
-        rivals = [n for n in others if values is not None and self.fx.reads_exactly(n.name, values, packed)]
+        rivals = list(self._exact(leaf, others)) if others else []
         open_calls = (o for o in self.leaves.values() if o.node.kernel == leaf.node.kernel and o.is_extern)
         waiting = sum(o.name not in self.implements for o in open_calls) if rivals else 0
         return rivals if waiting <= len(rivals) else []

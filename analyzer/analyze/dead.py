@@ -23,7 +23,7 @@ from analyzer.analyze.targets import is_foreach, is_view, mutates
 from analyzer.model import FxNode
 
 GONE = "dead before the pre-fusion dump was written"
-
+_MISSING = f"{GONE}: its number is missing in the dump"
 
 _RESULTS = {
     **dict.fromkeys(("reduction:welford_reduce", "reduction:welford_combine"), 3),
@@ -78,7 +78,7 @@ class DeadFinder:
         if not self.open:
             return ()
         for number, node in sorted(self.made.items(), reverse=True):
-            self.number_of[self.value_of(node)] = number
+            self.number_of[self.fx.first_alias(node)] = number
         found = dict(self._unused_results())
         self.open -= found.keys()
         for writes in self._events():
@@ -96,14 +96,12 @@ class DeadFinder:
             if operation in _RESULTS and number is not None and position.isdecimal():
                 first = number - int(position)
                 for missing in self.open.intersection(range(first, first + _RESULTS[operation])):
-                    reason = f"{GONE}: its number is missing in the dump; a result of {operation} beside {leaf.name}"
-                    yield missing, DeadBuffer(f"buf{missing}", f"{reason}, which nothing read", twin=leaf.name)
+                    reason = f"{_MISSING}; a result of {operation} beside {leaf.name}, which nothing read"
+                    yield missing, DeadBuffer(f"buf{missing}", reason, twin=leaf.name)
 
     def _dead(self, number: int, node: str, write: _Write) -> DeadBuffer:
-        reason = (
-            f"{GONE}: its number is missing in the dump, beside buf{write.number}; {write.node} overwrites an input "
-        )
-        reason += "that this value still read, and nothing read the buffer made for that"
+        cause = f"{write.node} overwrites an input that this value still read"
+        reason = f"{_MISSING}, beside buf{write.number}; {cause}, and nothing read the buffer made for that"
         return DeadBuffer(f"buf{number}", reason, self.fx.last_alias(node), self.reads[node])
 
     # ----------------------------------------------------------------------------------------------------- numbers
@@ -133,7 +131,7 @@ class DeadFinder:
         found, reached = {}, -1
         for number in sorted(self.made):
             node = self.made[number]
-            reached = max(reached, self._position(node), self._inlined_until.get(self.value_of(node), -1))
+            reached = max(reached, self._position(node), self._inlined_until.get(self.fx.first_alias(node), -1))
             found[number] = reached
         return found
 
@@ -152,12 +150,6 @@ class DeadFinder:
         """Results of one node come into being together."""
         parent = self.fx.parent(self.fx.nodes[name])
         return self.fx.order[parent.name if parent is not None else name]
-
-    def value_of(self, name: str) -> str:
-        """The node below views that change nothing: they stand for the same IR value."""
-        while self.fx.changes_nothing(self.fx.nodes[name]):
-            name = self.fx.nodes[name].inputs[0]
-        return name
 
     # ------------------------------------------------------------------------------------------------------ writes
 
@@ -202,7 +194,7 @@ class DeadFinder:
     def _before(self, write: _Write) -> int:
         """The last number before the write, past that of a copied value, which may get its buffer for this copy."""
         node = self.fx.nodes[write.node]
-        copied = self.value_of(node.inputs[1]) if len(node.inputs) > 1 and not is_foreach(node) else ""
+        copied = self.fx.first_alias(node.inputs[1]) if len(node.inputs) > 1 and not is_foreach(node) else ""
         last = write.number - 1
         return last - 1 if self.number_of.get(copied) == last else last
 

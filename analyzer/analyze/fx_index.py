@@ -249,16 +249,18 @@ class FxIndex:
                 return self.last_alias(reader)
         return name
 
+    def first_alias(self, name: str) -> str:
+        """The node below views that change nothing: they stand for the same IR value."""
+        while self.changes_nothing(self.nodes[name]):
+            name = self.nodes[name].inputs[0]
+        return name
+
     def loops_of(self, name: str) -> tuple[str, ...]:
         """The arguments that are no list and no view, seen through views that change nothing."""
         node = self.nodes[name]
         given = (text for text in (*node.args, *(text for _, text in node.kwargs)) if text in self.nodes)
-        bases = (self._below_nothing(text) for text in given)
+        bases = (self.first_alias(text) for text in given)
         return tuple(base for base in bases if not is_view(self.nodes[base]))
-
-    def _below_nothing(self, name: str) -> str:
-        node = self.nodes[name]
-        return self._below_nothing(node.inputs[0]) if self.changes_nothing(node) else name
 
     def changes_nothing(self, view: FxNode) -> bool:
         """A view with its argument's shape: its lowering returns the argument."""

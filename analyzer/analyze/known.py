@@ -13,11 +13,11 @@ from analyzer.analyze.leaves import Leaf
 class Assignment(dict[str, str]):
     """Buffers and the FX node of each; `nodes` are those that are anybody's."""
 
-    def __init__(self, given: Mapping[str, str]) -> None:
+    def __init__(self, given: Mapping[str, str] | None = None) -> None:
         super().__init__()
         self.nodes: set[str] = set()
         self._count: Counter[str] = Counter()
-        for buffer, node in given.items():
+        for buffer, node in (given or {}).items():
             self[buffer] = node
 
     def __setitem__(self, buffer: str, node: str) -> None:

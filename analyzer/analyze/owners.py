@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from analyzer.analyze.align import Aligner, Hints
 from analyzer.analyze.fx_index import FxIndex
+from analyzer.analyze.known import Assignment
 from analyzer.analyze.launches import Launch
 from analyzer.analyze.leaves import Leaf
 from analyzer.facts import Evidence
@@ -40,7 +41,7 @@ def find_owners(
     """Owners without a sidecar. `computed` are the FX nodes that a buffer's kernel is known to compute (provenance)."""
     writers = {name for name, leaf in leaves.items() if leaf.buffer.mutations}
     stated = {name: node for name, node in _stated(graph.code, fx, starts) if node is not None or name not in writers}
-    known = {name: node for name, node in stated.items() if node is not None}
+    known = Assignment({name: node for name, node in stated.items() if node is not None})
     aligner = Aligner(fx, leaves, known, _hints(graph.code, fx, computed, stated))
     aligner.run()
     evidence = {name: _evidence(name, stated, computed) for name in aligner.owner}

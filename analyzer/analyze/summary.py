@@ -49,8 +49,7 @@ def _is_whole(dump: IrDump | None) -> bool:
 
 def _recomputed(facts: GraphFacts) -> int:
     """Nodes whose operations are done in more than one place."""
-    places = (len(fact.inlined_into) + (fact.buffer is not None) for fact in facts.nodes if fact.inlined_into)
-    return sum(1 for count in places if count > 1)
+    return sum(fact.recomputed for fact in facts.nodes)
 
 
 def _loop_nests(facts: GraphFacts) -> int | None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from analyzer.artifacts.manifest import Finding
 from analyzer.capture.settings import Plan
+from analyzer.words import counted
 
 Json = dict[str, Any]
 
@@ -51,7 +52,7 @@ def findings(situation: Situation) -> Iterator[Finding]:
 
 
 def _ended(it: Situation) -> Iterator[Finding]:
-    after = f"after {_graphs(len(it.graphs))}" if it.graphs else "before any graph was compiled"
+    after = f"after {counted(len(it.graphs), 'graph')}" if it.graphs else "before any graph was compiled"
     kept = "What was written until then is kept."
     if it.timed_out:
         yield Finding("timeout", f"the time limit ended the command {after}", f"{kept} Allow more with --timeout.")
@@ -71,10 +72,6 @@ def _other_python(python: str) -> str:
     return f"{python} has no torch: choose the interpreter that has yours with --python."
 
 
-def _graphs(count: int) -> str:
-    return "1 graph" if count == 1 else f"{count} graphs"
-
-
 def _compiled(it: Situation) -> Iterator[Finding]:
     for graph in it.graphs:
         if graph["failure"]:
@@ -83,7 +80,7 @@ def _compiled(it: Situation) -> Iterator[Finding]:
     untraced = sum(1 for record in it.records for graph in record["graphs"] if graph["folder"] is None)
     if untraced:
         hint = "The program switches trace.enabled off; remove that."
-        yield Finding("untraced", f"{_graphs(untraced)} compiled without a debug folder", hint)
+        yield Finding("untraced", f"{counted(untraced, 'graph')} compiled without a debug folder", hint)
     elif not it.graphs and not it.cut_short:
         yield _nothing(it)
 
@@ -110,7 +107,7 @@ _COLD = "Do not set cache folders or load cache artifacts in the program: a capt
 def _cache(it: Situation) -> Iterator[Finding]:
     hits = sum(process["cache"]["hits"] for process in it.processes)
     if hits:
-        message = f"{hits} cache hit{'s' if hits > 1 else ''}: graphs that were not compiled have no artifacts"
+        message = f"{counted(hits, 'cache hit')}: graphs that were not compiled have no artifacts"
         yield Finding("cache-hit", message, _COLD)
 
 

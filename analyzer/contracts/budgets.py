@@ -34,13 +34,6 @@ class Budget:
         return Judgement(outcome, f"{self.noun}: {number:,}, at most {limit:,} promised", facts.graph.name)
 
 
-def moved_bytes(summary: Summary) -> int | None:
-    """What the kernels read and write."""
-    if summary.bytes_read is None or summary.bytes_written is None:
-        return None
-    return summary.bytes_read + summary.bytes_written
-
-
 def graphs_of_run(clause: Clause, scope: Scope) -> Iterator[Judgement]:
     """How many graphs were compiled."""
     number = len(scope.graphs)

@@ -63,7 +63,10 @@ KINDS = (
         budgets.Budget("recomputed ops", lambda s: s.recomputed),
     ),
     Kind(
-        "max_bytes", Takes.BYTES, "bytes read and written per graph", budgets.Budget("bytes moved", budgets.moved_bytes)
+        "max_bytes",
+        Takes.BYTES,
+        "bytes read and written per graph",
+        budgets.Budget("bytes moved", lambda s: s.bytes_moved),
     ),
     Kind(
         "max_allocated",

@@ -58,8 +58,7 @@ def not_recomputed(_: GraphFacts, node: NodeFact) -> Verdict:
     """Computed in one place: in its own buffer, or in one loop body."""
     if node.fate == Fate.UNKNOWN:
         return _unknown(node)
-    places = (*((node.buffer,) if node.buffer else ()), *node.inlined_into)
-    return _kept(len(places) < 2, f"{node.name} is computed in {' and in '.join(places) or 'no buffer'}")
+    return _kept(not node.recomputed, f"{node.name} is computed in {' and in '.join(node.places) or 'no buffer'}")
 
 
 def attributed(_: GraphFacts, node: NodeFact) -> Verdict:

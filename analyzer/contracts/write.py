@@ -54,9 +54,8 @@ def _graph_drafts(facts: GraphFacts) -> Iterator[str]:
     ):
         if number is not None:
             yield _draft(f"{name}: {noun}, at most {number}", graph=graph, **{key: str(number)})
-    if summary.bytes_read is not None and summary.bytes_written is not None:
-        moved = str(summary.bytes_read + summary.bytes_written)
-        yield _draft(f"{name}: memory traffic does not grow", graph=graph, max_bytes=moved)
+    if summary.bytes_moved is not None:
+        yield _draft(f"{name}: memory traffic does not grow", graph=graph, max_bytes=str(summary.bytes_moved))
     for nodes in sorted(_fused(facts), key=len, reverse=True)[:FUSED]:
         words = f"{nodes[0]} to {nodes[-1]}" if len(nodes) > 2 else " and ".join(nodes)
         yield _draft(f"{name}: {words} stay fused", graph=graph, fused=_array(nodes))

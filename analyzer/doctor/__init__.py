@@ -15,6 +15,7 @@ from analyzer.doctor.nothing import NOTHING
 from analyzer.doctor.records import Cause, Diagnosis, Level, Report, diagnose
 from analyzer.doctor.scene import Scene, look
 from analyzer.doctor.wrong import WRONG
+from analyzer.words import counted
 
 __all__ = [
     "CAUSES",
@@ -39,7 +40,7 @@ def examine_run(path: str | Path) -> Report:
     facts = []
     if run is not None:
         facts.append(f"torch {run.torch_version}" if run.torch_version else "torch version unknown")
-        facts.append(f"{len(run.graphs)} compiled graph{'s' if len(run.graphs) != 1 else ''}")
+        facts.append(counted(len(run.graphs), "compiled graph"))
         facts.append(f"caches {run.cache_state}")
     return Report(str(path), tuple(diagnose(CAUSES, scene)), tuple(facts))
 

@@ -99,13 +99,6 @@ def _band(band: Interval) -> str:
     return f"{number_text(band[0])} to {number_text(band[1])}; no effect is less"
 
 
-def moved_bytes(summary: Summary) -> int | None:
-    """What kernels read and write together."""
-    if summary.bytes_read is None or summary.bytes_written is None:
-        return None
-    return summary.bytes_read + summary.bytes_written
-
-
 def verdict_text(arm: ArmResult) -> str:
     """The verdict with what masks it; for an arm without one, what it is or how it failed."""
     if arm.run.why is not None:
@@ -136,7 +129,7 @@ def _count(name: str) -> Cell:
 
 
 def _megabytes(arm: ArmResult) -> str:
-    moved = moved_bytes(arm.after or Summary())
+    moved = (arm.after or Summary()).bytes_moved
     return "?" if moved is None else f"{moved / _MEGA:.4g}"
 
 

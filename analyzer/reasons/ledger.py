@@ -9,6 +9,7 @@ from functools import cached_property
 from analyzer.facts import BufferFact, Fate, GraphFacts, GroupFact, NodeFact, Storage
 from analyzer.reasons.apart import Apart, Boundaries
 from analyzer.reasons.why import Reasons, Why
+from analyzer.words import counted
 
 _LISTED = (Fate.REALIZED, Fate.INLINED, Fate.FOLDED, Fate.UNKNOWN)
 REMOVED = "removed, never stored"
@@ -88,7 +89,7 @@ class Entries:
         if len(places) > 1:
             return f"inlined into {_joined(places)} (recomputed {len(places)}×)"
         users = len(self.reasons.users(fact.name))
-        return f"inlined into {_joined(places)}" + (f" ({users} user{'s' if users > 1 else ''})" if users else "")
+        return f"inlined into {_joined(places)}" + (f" ({counted(users, 'user')})" if users else "")
 
     def _realized(self, fact: NodeFact, name: str) -> Entry:
         places = self.reasons.bodies(fact)

@@ -19,7 +19,7 @@ from analyzer.facts import Summary
 from analyzer.lab.effects import NO_EFFECT, interval_text
 from analyzer.lab.judging import FOR_THE_NOISE
 from analyzer.lab.records import Agreement, ArmResult, Effect, Factorial, LabResult, Role, Script, ScriptResult
-from analyzer.lab.tables import moved_bytes, noise_lines, ratio_text, several_baselines, verdict_text
+from analyzer.lab.tables import noise_lines, ratio_text, several_baselines, verdict_text
 from analyzer.verdict import Verdict
 from analyzer.views.text import byte_text, counted, headed, indented, plain
 
@@ -111,7 +111,7 @@ _COUNTS: Mapping[str, Callable[[ArmResult], str]] = {
     "groups": _count("groups"),
     "calls": _count("kernel_calls"),
     "nests": _count("loop_nests"),
-    "moved": lambda arm: byte_text(moved_bytes(arm.after or Summary())),
+    "moved": lambda arm: byte_text((arm.after or Summary()).bytes_moved),
     "compile": lambda arm: "-" if arm.run.compile_s is None else f"{arm.run.compile_s:.1f} s",
 }
 

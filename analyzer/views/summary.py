@@ -95,21 +95,14 @@ def head_lines(facts: GraphFacts, full: bool) -> Iterator[RenderableType]:
     yield from oddity_lines(facts, full)
 
 
-def moved(kernel: KernelFact) -> int | None:
-    """Bytes that a kernel reads and writes over all its calls."""
-    if kernel.bytes_read is None or kernel.bytes_written is None:
-        return None
-    return kernel.bytes_read + kernel.bytes_written
-
-
 def largest_first(kernels: Sequence[KernelFact]) -> list[KernelFact]:
     """By bytes moved; those of unknown size last."""
-    return sorted(kernels, key=lambda kernel: -1 if (size := moved(kernel)) is None else size, reverse=True)
+    return sorted(kernels, key=lambda kernel: -1 if (size := kernel.bytes_moved) is None else size, reverse=True)
 
 
 def top_kernels(facts: GraphFacts) -> str:
     """The kernels that move most, with their share; nothing to say of a single one."""
-    sizes = [(kernel.name, moved(kernel)) for kernel in largest_first(facts.kernels)]
+    sizes = [(kernel.name, kernel.bytes_moved) for kernel in largest_first(facts.kernels)]
     known = [(name, size) for name, size in sizes if size]
     total = sum(size for _, size in known)
     if len(sizes) < 2 or not known:
@@ -125,11 +118,9 @@ def top_kernels(facts: GraphFacts) -> str:
 def recomputed_text(facts: GraphFacts, found: Costs) -> str:
     """`add_2 in 9 places, mul in 2 places … 4 more`: those that cost most first, those of unknown size last."""
     rank = {one.node: at for at, one in enumerate(found.recomputed)}
-    places = {
-        fact.name: len(fact.inlined_into) + (fact.buffer is not None) for fact in facts.nodes if fact.inlined_into
-    }
-    again = sorted((name for name, count in places.items() if count > 1), key=lambda name: rank.get(name, len(rank)))
-    return listed([f"{name} in {places[name]} places" for name in again], most=TOP)
+    again = [fact for fact in facts.nodes if fact.recomputed]
+    again.sort(key=lambda fact: rank.get(fact.name, len(rank)))
+    return listed([f"{fact.name} in {len(fact.places)} places" for fact in again], most=TOP)
 
 
 def saved_text(found: Costs) -> str:
@@ -165,8 +156,7 @@ def _cells(facts: GraphFacts, full: bool) -> Iterator[str]:
     yield plain(facts.graph.label if full else shortened(facts.graph.label, 36))
     for number in (summary.fx_nodes, summary.groups, summary.kernel_calls):
         yield "?" if number is None else f"{number:,}"
-    both = (summary.bytes_read, summary.bytes_written)
-    yield byte_text(None if None in both else sum(number or 0 for number in both))
+    yield byte_text(summary.bytes_moved)
     yield mentioned(_remarks(facts)) or "-"
 
 

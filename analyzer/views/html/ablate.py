@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from analyzer.facts import Summary
 from analyzer.lab.records import ArmResult, LabResult
-from analyzer.lab.tables import moved_bytes, ratio_text, verdict_text
+from analyzer.lab.tables import ratio_text, verdict_text
 from analyzer.views.ablate import agreement_text, effect_rows, seconds_text, told_of
 from analyzer.views.html.audit import words
 from analyzer.views.html.page import render
@@ -48,7 +48,7 @@ def _cells(arm: ArmResult) -> Iterator[str]:
     summary = arm.after or Summary()
     for count in (summary.scheduler_nodes, summary.groups, summary.kernel_calls, summary.loop_nests):
         yield "?" if count is None else f"{count:,}"
-    yield byte_text(moved_bytes(summary))
+    yield byte_text(summary.bytes_moved)
     yield "-" if arm.run.compile_s is None else f"{arm.run.compile_s:.1f} s"
     yield ratio_text(arm)
     yield seconds_text(arm.time.whole.median_s) if arm.time else ""

@@ -10,7 +10,7 @@ from analyzer.reasons.apart import Apart
 from analyzer.reasons.costs import Costs, costs
 from analyzer.reasons.ledger import Entry, Ledger, ledger
 from analyzer.views.html.layers import Layer, LayeredGraph, row_numbers
-from analyzer.views.summary import largest_first, moved
+from analyzer.views.summary import largest_first
 from analyzer.views.text import byte_text, listed, shortened
 
 ROWS = 1000
@@ -79,7 +79,7 @@ class Tables:
 
     def _moved(self) -> Table:
         kernels = largest_first(self.facts.kernels)
-        sizes = [moved(kernel) for kernel in kernels]
+        sizes = [kernel.bytes_moved for kernel in kernels]
         total = sum(size or 0 for size in sizes)
         rows = [
             self._row(
@@ -132,8 +132,7 @@ class Tables:
         found: dict[str, list[Entry]] = {title: [] for title in ("Recomputed", "Inlined", "Realized", "Others")}
         for entry in written.entries:
             fact = facts[entry.node]
-            places = len(fact.inlined_into) + (fact.buffer is not None)
-            title = "Recomputed" if fact.inlined_into and places > 1 else _TITLES.get(fact.fate, "Others")
+            title = "Recomputed" if fact.recomputed else _TITLES.get(fact.fate, "Others")
             found[title].append(entry)
         for title, entries in found.items():
             rows = [self._row(Layer.FX_NODE, entry.node, entry.told, str(entry.why or "")) for entry in entries]
