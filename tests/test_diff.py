@@ -15,8 +15,10 @@ import cli
 from analyzer.analyze import analyze
 from analyzer.compare.pairing import pair_graphs
 from analyzer.diff.compare import diff_graphs, diff_runs
+from analyzer.diff.layers.words import home_text
 from analyzer.diff.records import Change, Kind, Layer, RunDiff, Side
 from analyzer.diff.repeats import collapse
+from analyzer.facts import BufferFact, Storage
 from analyzer.load import load_run
 from analyzer.model import Artifact, ArtifactState, CacheState, CompiledGraph, FxGraph, FxNode, Run
 
@@ -117,6 +119,14 @@ def test_memory_is_told_by_value_and_not_by_number() -> None:
     first = found[0]
     assert (first.aspect, first.old.ids[1]) == ("storage", "relu")
     assert first.detail == "reuses the memory of buf0 → allocated"
+
+
+@pytest.mark.parametrize(
+    ("storage", "group", "text"),
+    [(Storage.REMOVED, "op0_op1", "removed by fusion"), (Storage.REMOVED, None, "dead before scheduling")],
+)
+def test_what_no_group_computes_was_not_removed_by_fusion(storage: Storage, group: str | None, text: str) -> None:
+    assert home_text(BufferFact("buf2", "", "ComputedBuffer", storage=storage, group=group)) == text
 
 
 def test_another_order_of_execution_is_one_change() -> None:

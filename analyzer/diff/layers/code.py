@@ -16,6 +16,7 @@ from analyzer.diff.records import Change, Kind, Layer, Side
 from analyzer.diff.regroup import Regrouping, regroupings
 from analyzer.facts import BufferFact, Storage
 from analyzer.model import KernelCall, KernelDef
+from analyzer.words import counted
 
 _LIBRARY = ("extern", "fallback")
 
@@ -203,11 +204,11 @@ def _calls_side(calls: list[KernelCall]) -> Side:
 
 
 def _hints_side(kernel: KernelDef) -> Side:
-    return Side((kernel.name,), f"ivdep on {hinted_loops(kernel)} loops", kernel.location)
+    return Side((kernel.name,), f"ivdep on {counted(hinted_loops(kernel), 'loop')}", kernel.location)
 
 
 def _kernel_side(kernel: KernelDef) -> Side:
-    nests = "" if kernel.loop_nests is None else f", {kernel.loop_nests} loop nest{'s' * (kernel.loop_nests != 1)}"
+    nests = "" if kernel.loop_nests is None else f", {counted(kernel.loop_nests, 'loop nest')}"
     vector = ", vectorized" if kernel.vector_uses else ""
     heuristic = f" {kernel.heuristic}" if kernel.heuristic else ""
     text = f"a {kernel.backend}{heuristic} kernel{nests}{vector}"

@@ -175,10 +175,9 @@ def _helper_side(side: GraphSide, fact: BufferFact) -> Side:
     layout = fact.layout
     dtype = (layout.dtype or "").removeprefix("torch.") if layout else ""
     size = _listed(layout.size) if layout and layout.size is not None else ""
+    what = ["helper"] * (fact.fx_node is None) + [fact.ir_class] + [f"{dtype}{size}"] * bool(dtype or size)
     made = f" for {', '.join(fact.origins)}" if fact.origins else ""
-    return buffer_side(
-        side, fact, f"{'helper ' * (fact.fx_node is None)}{fact.ir_class} {dtype}{size}{made} ({home_text(fact)})"
-    )
+    return buffer_side(side, fact, f"{' '.join(what)}{made} ({home_text(fact)})")
 
 
 # -------------------------------------------------------------------------------------------------------- loop bodies

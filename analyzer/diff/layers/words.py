@@ -33,7 +33,9 @@ def fate_text(fact: NodeFact) -> str:
 
 
 def home_text(fact: BufferFact) -> str:
-    """`allocated`, `returned, in the memory of buf3`."""
+    """`allocated`, `returned, in the memory of buf3`. What no group computes was dead before there were any."""
+    if fact.storage == Storage.REMOVED and fact.group is None:
+        return "dead before scheduling"
     words = _STORAGE[fact.storage]
     if fact.shares_memory_with is None:
         return words
