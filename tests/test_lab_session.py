@@ -63,7 +63,7 @@ def arms(tmp_path: Path):
 
 
 def measured(arms: list[ArmTask], folder: Path, jobs: int = 4) -> Session:
-    session = Session(arms, folder, None)
+    session = Session(arms, folder, lambda _: None)
     try:
         session.start(jobs)
         session.compare()

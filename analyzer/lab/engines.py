@@ -16,12 +16,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from analyzer.capture import OnProgress, Progress
 from analyzer.errors import UsageError
+from analyzer.lab.records import OnStep, Step
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
-Tick = Callable[[Any, Progress], None]
+Tick = Callable[[Any, Step], None]
 _POLL_S = 0.3
 _MINUTES = 240
 """Of a Slurm job, unless said otherwise: submitit's own limit of five is less than many captures take."""
@@ -90,8 +90,8 @@ class LocalEngine:
                 pool.shutdown(wait=True, cancel_futures=True)
                 self._stop.clear()
 
-    def _progress(self, task: Any) -> OnProgress:
-        def progress(seen: Progress) -> None:
+    def _progress(self, task: Any) -> OnStep:
+        def progress(seen: Step) -> None:
             if self._stop.is_set():
                 raise KeyboardInterrupt
             if self._tick is not None:

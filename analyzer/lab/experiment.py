@@ -159,14 +159,14 @@ def _measured(
         kept = kept_samples(timing) if timing.arms else {}
         if kept is None:
             todo.append(timing)
-            watch(timing.arms[0].script, "", "measuring")
+            watch(timing.script, "", "measuring")
         else:
             found[label] = kept
     for timing, outcome in engine.each(time_arms, todo) if todo else ():
         failed = outcome if isinstance(outcome, Exception) else None
         none = {arm.spec.name: ArmSamples(failure=_told(failed)) for arm in timing.arms} if failed else {}
-        found[timing.arms[0].script.label] = none if isinstance(outcome, Exception) else outcome
-        watch(timing.arms[0].script, "", "measured")
+        found[timing.script.label] = none if isinstance(outcome, Exception) else outcome
+        watch(timing.script, "", "measured")
     return found
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from analyzer.capture import Progress
 from analyzer.facts import Summary
 from analyzer.model import StrEnum
 from analyzer.verdict import AuditResult, Verdict
@@ -104,6 +105,33 @@ class ArmSamples:
     calls: Mapping[str, int] = field(default_factory=dict)
     agreement: Agreement | None = None
     failure: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSamples:
+    """What one session of measuring gave: each arm's graphs with one value a round, and which arms failed, and why.
+
+    `calls` is how often the script called each graph; results are compared in the first session alone.
+    """
+
+    rounds: Mapping[str, Mapping[str, Sequence[float]]] = field(default_factory=dict)
+    calls: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    agreements: Mapping[str, Agreement] = field(default_factory=dict)
+    failures: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Measuring:
+    """How far a measurement is: the session's number of how many, from 1, and what it does in a few words."""
+
+    session: int
+    sessions: int
+    doing: str
+
+
+Step = Progress | Measuring
+OnStep = Callable[[Step], None]
+"""Called while a task goes on. It may raise KeyboardInterrupt to stop it."""
 
 
 @dataclass(frozen=True, slots=True)

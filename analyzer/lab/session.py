@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from analyzer.capture import CaptureRequest, OnProgress, Progress
+from analyzer.capture import CaptureRequest
 from analyzer.lab.agreement import agreement
-from analyzer.lab.records import Agreement
+from analyzer.lab.records import Agreement, SessionSamples
 from analyzer.lab.run import ArmTask
 from analyzer.lab.same_code import other_code
 from analyzer.lab.workers import Worker, WorkerError
@@ -25,21 +25,23 @@ class Session:
     `rounds`: arm, graph, seconds per call in each round; `calls`: how often the script called each graph.
     """
 
-    def __init__(self, arms: Sequence[ArmTask], folder: Path, progress: OnProgress | None) -> None:
-        """`folder`: an empty one with a short name, since a Unix socket's path takes about 100 bytes."""
+    def __init__(self, arms: Sequence[ArmTask], folder: Path, tell: Callable[[str], None]) -> None:
+        """`folder`: an empty one with a short name, since a Unix socket's path takes about 100 bytes.
+
+        `tell` is called often with what is being done; it may raise KeyboardInterrupt.
+        """
         self.calls: dict[str, dict[str, int]] = {}
         self.agreements: dict[str, Agreement] = {}
         self.failures: dict[str, str] = {}
         self.rounds: dict[str, dict[str, list[float]]] = {}
         self._arms = arms
         self._folder = folder
-        self._progress = progress
+        self._tell = tell
+        self._doing = ""
         self._workers: dict[str, Worker] = {}
 
     def _tick(self) -> None:
-        """Lets the engine stop us."""
-        if self._progress is not None:
-            self._progress(Progress(0.0, len(self._workers)))
+        self._tell(self._doing)
 
     def _living(self) -> list[ArmTask]:
         return [arm for arm in self._arms if arm.spec.name not in self.failures]
@@ -65,6 +67,7 @@ class Session:
                 self._connect(arm.spec.name)
 
     def _connect(self, name: str) -> None:
+        self._doing = f"starting, {len(self.calls)} of {len(self._arms)} arms ready"
         try:
             self.calls[name] = self._workers[name].connect(self._tick)
         except (WorkerError, OSError, ValueError) as error:
@@ -75,6 +78,7 @@ class Session:
 
     def compare(self) -> None:
         """Each arm beside its baseline, on the baseline's inputs."""
+        self._doing = "comparing results"
         for arm in self._living():
             if arm.spec.against is None:
                 self._ask(arm, "export", file=str(self._exported(arm.spec.name)))
@@ -90,10 +94,11 @@ class Session:
 
     def measure(self, rounds: int, order: random.Random) -> None:
         """All rounds, after a warm-up. What drifts (clock, temperature, neighbours) then hits all arms alike."""
+        self._doing = "warming up"
         for arm in self._living():
             self._ask(arm, "warm_up")
-        for _ in range(rounds):
-            arms = self._living()
+        for number in range(rounds):
+            self._doing, arms = f"round {number + 1} of {rounds}", self._living()
             order.shuffle(arms)
             for arm in arms:
                 for graph, seconds in (self._ask(arm, "round") or {}).items():
@@ -111,6 +116,10 @@ class Session:
         for arm in self._living():
             if why := other_code(arm.out, self._out(arm)):
                 self.failures[arm.spec.name] = f"what ran is not the code that was audited: {why}"
+
+    def samples(self) -> SessionSamples:
+        """Everything that it found."""
+        return SessionSamples(self.rounds, self.calls, self.agreements, self.failures)
 
 
 def _measured(arm: ArmTask, out: Path, wish: Mapping[str, Any]) -> CaptureRequest:

@@ -17,12 +17,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from analyzer.capture import OnProgress
-from analyzer.lab.records import Agreement, ArmSamples
+from analyzer.lab.records import Agreement, ArmSamples, Measuring, OnStep, Script, SessionSamples
 from analyzer.lab.run import SEED, STATE_FOLDER, ArmTask
 from analyzer.lab.session import Session
 
-_SCHEMA = 1
+_SCHEMA = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +37,11 @@ class TimingTask:
     jobs: int = 1
 
     @property
+    def script(self) -> Script:
+        """What is measured."""
+        return self.arms[0].script
+
+    @property
     def file(self) -> Path:
         """Where the samples are kept."""
         return self.arms[0].folder / STATE_FOLDER / "timing.json"
@@ -46,72 +50,98 @@ class TimingTask:
     def keys(self) -> dict[str, Any]:
         """What the samples depend on: a change of anything measures all arms anew."""
         arms = {arm.spec.name: arm.key for arm in self.arms}
-        return {"arms": arms, "rounds": self.rounds, "processes": self.processes, "machine": platform.node()}
+        return {"arms": arms, "rounds": self.rounds, "machine": platform.node()}
 
 
 Samples = dict[str, ArmSamples]
 
 
 def kept_samples(task: TimingTask) -> Samples | None:
-    """What an earlier call measured, when nothing has changed since."""
-    try:
-        found = json.loads(task.file.read_text(encoding="utf-8"))
-        if found.get("schema_version") != _SCHEMA or found.get("keys") != task.keys:
-            return None
-        return {name: _samples(entry) for name, entry in found["arms"].items()}
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        return None
+    """What earlier calls measured, when that is all and nothing has changed since."""
+    sessions = _kept(task)
+    return _by_arm(task, sessions) if len(sessions) == task.processes else None
 
 
-def _samples(entry: Mapping[str, Any]) -> ArmSamples:
-    rounds = {name: tuple(tuple(map(float, one)) for one in sessions) for name, sessions in entry["rounds"].items()}
-    found = Agreement(**entry["agreement"]) if entry["agreement"] else None
-    return ArmSamples(rounds, {name: int(number) for name, number in entry["calls"].items()}, found, entry["failure"])
+def time_arms(task: TimingTask, progress: OnStep | None = None) -> Samples:
+    """Samples of every arm; one that cannot be measured has a failure instead, and the others go on.
 
-
-def time_arms(task: TimingTask, progress: OnProgress | None = None) -> Samples:
-    """Samples of every arm; one that cannot be measured has a failure instead, and the others go on."""
-    order, sessions, failures = random.Random(SEED), list[Session](), dict[str, str]()  # noqa: S311 - an order, no secret
-    for number in range(task.processes):
-        arms = [arm for arm in task.arms if arm.spec.name not in failures]
-        sessions.append(_session(task, arms, order, number == 0, progress))
-        failures |= sessions[-1].failures
-    samples = {arm.spec.name: _arm_samples(arm.spec.name, sessions, failures) for arm in task.arms}
-    _keep(task, samples)
+    Each session is kept as soon as it has ended: an interruption costs one of them.
+    """
+    sessions = _kept(task)
+    while len(sessions) < task.processes:
+        sessions.append(_session(task, sessions, progress))
+        _keep(task, sessions)
     for arm in task.arms:
         shutil.rmtree(arm.state(".cache"), ignore_errors=True)
-    return samples
+    return _by_arm(task, sessions)
 
 
-def _session(
-    task: TimingTask, arms: Sequence[ArmTask], order: random.Random, first: bool, progress: OnProgress | None
-) -> Session:
+def _session(task: TimingTask, before: Sequence[SessionSamples], progress: OnStep | None) -> SessionSamples:
     """New processes, measured and ended. Results are compared once: they do not depend on the process."""
+
+    def tell(doing: str) -> None:
+        if progress is not None:
+            progress(Measuring(len(before) + 1, task.processes, doing))
+
+    failed = _failures(before)
     with _scratch() as scratch:
-        session = Session(arms, scratch, progress)
+        session = Session([arm for arm in task.arms if arm.spec.name not in failed], scratch, tell)
         try:
             session.start(task.jobs)
-            if first:
+            if not before:
                 session.compare()
-            session.measure(task.rounds, order)
+            session.measure(task.rounds, random.Random(SEED + len(before)))  # noqa: S311 - an order, no secret
         finally:
             session.close()
         session.check_code()
-        return session
+        return session.samples()
 
 
-def _arm_samples(name: str, sessions: Sequence[Session], failures: Mapping[str, str]) -> ArmSamples:
+def _failures(sessions: Sequence[SessionSamples]) -> dict[str, str]:
+    """The arms that failed in any session."""
+    return {name: why for session in sessions for name, why in session.failures.items()}
+
+
+def _by_arm(task: TimingTask, sessions: Sequence[SessionSamples]) -> Samples:
+    failures, names = _failures(sessions), [arm.spec.name for arm in task.arms]
+    return {name: _arm_samples(name, sessions, failures.get(name)) for name in names}
+
+
+def _arm_samples(name: str, sessions: Sequence[SessionSamples], failure: str | None) -> ArmSamples:
     first = sessions[0]
     rounds = {
         graph: tuple(tuple(session.rounds[name][graph]) for session in sessions)
-        for graph in (first.rounds.get(name, {}) if name not in failures else ())
+        for graph in (first.rounds.get(name, {}) if failure is None else ())
     }
-    return ArmSamples(rounds, first.calls.get(name, {}), first.agreements.get(name), failures.get(name))
+    return ArmSamples(rounds, first.calls.get(name, {}), first.agreements.get(name), failure)
 
 
-def _keep(task: TimingTask, samples: Samples) -> None:
-    arms = {name: asdict(one) for name, one in samples.items()}
-    document = {"schema_version": _SCHEMA, "keys": task.keys, "arms": arms}
+# ------------------------------------------------------------------------------------------------------- what is kept
+
+
+def _kept(task: TimingTask) -> list[SessionSamples]:
+    """The sessions of earlier calls; none when anything has changed since, or when the file is damaged."""
+    try:
+        found = json.loads(task.file.read_text(encoding="utf-8"))
+        if found.get("schema_version") != _SCHEMA or found.get("keys") != task.keys:
+            return []
+        return [_read(entry) for entry in found["sessions"]][: task.processes]
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return []
+
+
+def _read(entry: Mapping[str, Any]) -> SessionSamples:
+    rounds = {
+        name: {graph: tuple(map(float, values)) for graph, values in graphs.items()}
+        for name, graphs in entry["rounds"].items()
+    }
+    calls = {name: {graph: int(number) for graph, number in one.items()} for name, one in entry["calls"].items()}
+    agreements = {name: Agreement(**one) for name, one in entry["agreements"].items()}
+    return SessionSamples(rounds, calls, agreements, {name: str(why) for name, why in entry["failures"].items()})
+
+
+def _keep(task: TimingTask, sessions: Sequence[SessionSamples]) -> None:
+    document = {"schema_version": _SCHEMA, "keys": task.keys, "sessions": [asdict(one) for one in sessions]}
     fresh = task.file.with_suffix(".fresh")
     fresh.write_text(json.dumps(document) + "\n", encoding="utf-8")
     fresh.replace(task.file)

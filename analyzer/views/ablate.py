@@ -14,11 +14,21 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from analyzer.capture import Progress
 from analyzer.facts import Summary
 from analyzer.lab.effects import NO_EFFECT, interval_text
 from analyzer.lab.judging import FOR_THE_NOISE
-from analyzer.lab.records import Agreement, ArmResult, Effect, Factorial, LabResult, Role, Script, ScriptResult
+from analyzer.lab.records import (
+    Agreement,
+    ArmResult,
+    Effect,
+    Factorial,
+    LabResult,
+    Measuring,
+    Role,
+    Script,
+    ScriptResult,
+    Step,
+)
 from analyzer.lab.tables import noise_lines, ratio_text, several_baselines, verdict_text
 from analyzer.verdict import Verdict
 from analyzer.views.text import byte_text, counted, headed, indented, plain
@@ -243,6 +253,9 @@ def _share(effect: Effect) -> str:
 # ------------------------------------------------------------------------------------------------------ while it works
 
 
+_CAPTURING, _MEASURING = _AT_WORK = ("capturing", "measuring")
+
+
 @dataclass(slots=True)
 class LiveArms:
     """Where each arm stands: one table that changes on a terminal, a line per change elsewhere."""
@@ -270,16 +283,23 @@ class LiveArms:
             name = f"{script.label} {arm}".strip()
             self.console.print(Text(f"{plain(name)}: {plain(state)}"))
 
-    def tick(self, task: Any, progress: Progress) -> None:
-        """A capture or a measurement goes on."""
-        spec, script = getattr(task, "spec", None), getattr(task, "script", None)
-        if spec is not None and script is not None:
-            done = f"capturing: {progress.elapsed_s:.0f} s, {counted(progress.graphs, 'graph')} so far"
-            if self._live is not None or self._states.get((script.label, spec.name)) == "waiting":
-                self._states[script.label, spec.name] = done
+    def tick(self, task: Any, progress: Step) -> None:
+        """A capture or a measurement goes on; elsewhere than on a terminal, each session of measuring gets a line."""
+        if isinstance(progress, Measuring):
+            session = f"{_MEASURING}, session {progress.session} of {progress.sessions}"
+            if self._live is not None:
+                self._states[task.script.label, ""] = f"{session}: {progress.doing}"
+            elif self._states.get((task.script.label, "")) != session:
+                self.watch(task.script, "", session)
+        else:
+            done = f"{_CAPTURING}: {progress.elapsed_s:.0f} s, {counted(progress.graphs, 'graph')} so far"
+            self._states[task.script.label, task.spec.name] = done
 
     def _table(self) -> Table:
-        table = _table(["arm", "state"])
-        for (script, arm), state in list(self._states.items()):
+        """Where not all fit on the screen, those at work come first."""
+        table, rows = _table(["arm", "state"]), list(self._states.items())
+        if len(rows) > self.console.height - 2:
+            rows.sort(key=lambda row: not row[1].startswith(_AT_WORK))
+        for (script, arm), state in rows:
             table.add_row(Text(plain(f"{script} {arm}".strip())), Text(plain(state)))
         return table

@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from statistics import median
 from typing import Any
 
-_ROUND_S = 0.02
+_ROUND_S = 0.05
+_SETTLING = 2
+"""Calls at the start of a round that are not measured: caches and threads were another process's until then."""
 _WARM_UP_S = 0.3
 _FEWEST, _MOST = 3, 1000
 
@@ -64,7 +66,7 @@ class RecordedGraph:
     def round(self) -> float:
         """The median of some calls, in seconds per call. Inputs get other memory, whose place can make a difference."""
         self._inputs = [clone(value) for value in self.pristine]
-        return median(self._seconds() for _ in range(self.number))
+        return median([self._seconds() for _ in range(_SETTLING + self.number)][_SETTLING:])
 
     def _seconds(self) -> float:
         """One call. What it overwrites is put back first, outside the measured time."""
