@@ -498,9 +498,9 @@ def diff(
 )
 @click.option("--table", type=click.Choice(["paper"]), help="The arms of the PyTorch 2 paper's ablation table.")
 @click.option("--time", "timed", is_flag=True, help="Measure all arms, in rounds, and compare their results.")
-@click.option("--rounds", metavar="N", type=click.IntRange(min=5), default=40, help="Per process; 40 by default.")
+@click.option("--rounds", metavar="N", type=click.IntRange(min=5), default=30, help="Per process; 30 by default.")
 @click.option(
-    "--processes", metavar="N", type=click.IntRange(min=1), default=3, help="Of --time, per arm; 3 by default."
+    "--processes", metavar="N", type=click.IntRange(min=1), default=5, help="Of --time, per arm; 5 by default."
 )
 @click.option("--factorial", is_flag=True, help="All subsets of the ablations, and what each is worth; implies --time.")
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Set a torch._inductor.config key, always.")

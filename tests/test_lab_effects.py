@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from itertools import chain, combinations
-from math import log
+from math import exp, log
 from pathlib import Path
 
 import pytest
@@ -41,12 +42,45 @@ def test_drift_that_arms_share_does_not_widen_the_interval():
 
 
 def test_processes_that_differ_widen_the_interval():
-    """Within each process there is no noise at all, but one is 4 % slower and one 4 % faster than its baseline."""
+    """Within each process there is no noise at all, but one is a tenth slower and one a tenth faster than its baseline.
+
+    By hand: logs -0.0953, 0, 0.0953 have a standard error of 0.0953 / sqrt(3) = 0.0550, and Student's t of two degrees
+    of freedom is 4.303 for 95 %.
+    """
     base = ((1.0,) * 5,) * 3
-    arm = ((1.04,) * 5, (1.0,) * 5, (0.96,) * 5)
+    arm = ((1.1,) * 5, (1.0,) * 5, (1 / 1.1,) * 5)
     found = ratio(arm, base)
     assert found.ratio == pytest.approx(1.0)
-    assert found.ci95 == (pytest.approx(0.96), pytest.approx(1.04))
+    assert found.ci95 == (pytest.approx(exp(-4.303 * 0.0550), rel=1e-3), pytest.approx(exp(4.303 * 0.0550), rel=1e-3))
+    assert found.sessions == pytest.approx((1.1, 1.0, 1 / 1.1))
+    assert noise_band([found]) == (pytest.approx(1 / 1.1), pytest.approx(1.1))
+
+
+def test_rounds_that_differ_widen_the_interval_of_sessions_that_agree():
+    found = ratio(((0.8, 0.9, 1.0, 1.1, 1.2),) * 3, ((1.0,) * 5,) * 3)
+    assert found.sessions == pytest.approx((1.0,) * 3)
+    assert found.ci95[0] < 0.95
+    assert found.ci95[1] > 1.05
+
+
+def test_the_noise_of_a_single_session_is_that_of_its_rounds():
+    found = ratio(((0.8, 0.9, 1.0, 1.1, 1.2),), ((1.0,) * 5,))
+    low, high = noise_band([found])
+    assert low == pytest.approx(min(found.ci95[0], 1 / found.ci95[1]))
+    assert high == pytest.approx(1 / low)
+
+
+@pytest.mark.parametrize("sessions", [3, 5])
+def test_an_interval_holds_the_truth_as_often_as_it_says(sessions):
+    """Processes differ by 4 % and rounds by 5 %: of 200 experiments on two equal arms, about 95 % must contain 1."""
+    draw = random.Random(1)
+
+    def arm() -> tuple[tuple[float, ...], ...]:
+        levels = [draw.gauss(0, 0.04) for _ in range(sessions)]
+        return tuple(tuple(exp(level + draw.gauss(0, 0.05)) for _ in range(15)) for level in levels)
+
+    found = [ratio(arm(), arm()).ci95 for _ in range(200)]
+    assert sum(low <= 1.0 <= high for low, high in found) >= 184
 
 
 def test_an_outlier_does_not_move_the_ratio():
@@ -88,12 +122,12 @@ def test_only_an_effective_ablation_beyond_the_noise_is_credited(verdict, close,
 
 
 def test_an_interval_that_reaches_into_the_noise_is_no_effect():
-    """One process of three shows a large ratio, the others hardly any: the median is out of the band, the rest not."""
+    """One process of three shows a large ratio, the others hardly any: their mean is out of the band, the rest not."""
     arm = ArmSamples({"g": ((1.45,) * 5, (1.21,) * 5, (1.02,) * 5)}, {"g": 1})
     base = ArmSamples({"g": ((1.0,) * 5,) * 3}, {"g": 1})
     found = arm_time(arm, base, Verdict.EFFECTIVE, True, (0.87, 1.15))
-    assert found.whole.ratio == pytest.approx(1.21)
-    assert found.why_not == "no measurable effect: 1.210 [1.020, 1.450], where noise alone gives 0.870 to 1.150"
+    assert found.whole.ratio == pytest.approx((1.45 * 1.21 * 1.02) ** (1 / 3))
+    assert found.why_not == "no measurable effect: 1.214 [0.784, 1.879], where noise alone gives 0.870 to 1.150"
 
 
 def test_arms_of_another_baseline_do_not_widen_the_noise(monkeypatch):
@@ -274,4 +308,5 @@ def test_an_arm_that_is_not_sound_leaves_no_effects(verdict, measured, band, why
 
 
 def test_a_contrast_of_equal_arms_is_zero():
-    assert contrast([BASE, BASE], [1.0, -1.0]) == (0.0, (0.0, 0.0))
+    found = contrast([BASE, BASE], [1.0, -1.0])
+    assert (found.value, found.ci95, found.sessions) == (0.0, (0.0, 0.0), (0.0, 0.0))

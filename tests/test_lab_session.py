@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from analyzer.lab.agreement import agreement
-from analyzer.lab.records import ArmSpec, Role, Script
+from analyzer.lab.records import ArmSpec, Measuring, Role, Script, Step
 from analyzer.lab.run import ArmTask, capture_arm
 from analyzer.lab.session import Session
+from analyzer.lab.timing import TimingTask, kept_samples, time_arms
 
 PROGRAM = """
 import json, os, socket, sys, time
@@ -110,6 +112,57 @@ def test_an_arm_that_crashes_says_how(arms):
     )
     assert json.loads(task.state(".json").read_text())["status"] == "crashed"
     assert capture_arm(task).status == run.status
+
+
+# -------------------------------------------------------------------------------------------------- several sessions
+
+
+@pytest.fixture
+def task(arms, monkeypatch) -> TimingTask:
+    """Two sessions of arms whose code is not looked at: these programs compile nothing."""
+    monkeypatch.setattr("analyzer.lab.session.other_code", lambda one, other: None)
+    return TimingTask(tuple(arms("base", "slow")), rounds=3, processes=2, jobs=2)
+
+
+def test_a_measurement_that_was_interrupted_goes_on_with_the_session_it_was_in(task):
+    def in_the_second(step: Step) -> None:
+        if isinstance(step, Measuring) and (step.session, step.doing) == (2, "round 2 of 3"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        time_arms(task, in_the_second)
+    assert kept_samples(task) is None
+    steps: list[Step] = []
+    samples = time_arms(task, steps.append)
+    assert {(step.session, step.sessions) for step in steps if isinstance(step, Measuring)} == {(2, 2)}
+    assert samples["base"].rounds == {"g": ((0.125,) * 3, (0.125,) * 3)}
+    assert samples["slow"].rounds == {"g": ((0.25,) * 3, (0.25,) * 3)}
+    assert (samples["slow"].calls, samples["slow"].agreement.close) == ({"g": 2}, True)
+    assert kept_samples(task) == samples
+
+
+def test_one_more_session_is_added_to_those_that_are_kept_and_other_rounds_begin_anew(task):
+    time_arms(task)
+    assert len(kept_samples(replace(task, processes=1))["slow"].rounds["g"]) == 1
+    steps: list[Step] = []
+    assert len(time_arms(replace(task, processes=3), steps.append)["slow"].rounds["g"]) == 3
+    assert {step.session for step in steps if isinstance(step, Measuring)} == {3}
+    assert kept_samples(replace(task, rounds=4)) is None
+
+
+@pytest.mark.parametrize("damage", ["", "[]", '{"schema_version": 2}', '{"schema_version": 1, "keys": {}}'])
+def test_damaged_samples_are_measured_again(task, damage):
+    time_arms(replace(task, processes=1))
+    task.file.write_text(damage)
+    assert kept_samples(replace(task, processes=1)) is None
+
+
+def test_what_measuring_does_is_told_in_order(task):
+    steps: list[Step] = []
+    time_arms(replace(task, processes=1, jobs=1), steps.append)
+    told = list(dict.fromkeys(step.doing for step in steps if isinstance(step, Measuring)))
+    starting = ["starting, 0 of 2 arms ready", "starting, 1 of 2 arms ready"]
+    assert told == [*starting, "comparing results", "warming up", "round 1 of 3", "round 2 of 3", "round 3 of 3"]
 
 
 # --------------------------------------------------------------------------------------------------------- agreement

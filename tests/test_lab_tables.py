@@ -5,11 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import json
-from dataclasses import replace
+import re
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from rich.console import Console
 
+from analyzer.capture import Progress
 from analyzer.facts import Summary
 from analyzer.lab.records import (
     Agreement,
@@ -20,6 +24,7 @@ from analyzer.lab.records import (
     Effect,
     Factorial,
     LabResult,
+    Measuring,
     Ratio,
     Role,
     Script,
@@ -29,7 +34,7 @@ from analyzer.lab.records import (
 from analyzer.lab.tables import csv_text, latex_text, markdown_text
 from analyzer.lab.verdicts import all_fine, any_baseline
 from analyzer.verdict import Verdict
-from analyzer.views.ablate import LabView
+from analyzer.views.ablate import LabView, LiveArms
 from analyzer.views.json import ablate_document, dumps
 
 SUMMARY = Summary(scheduler_nodes=2, groups=1, kernel_calls=1, loop_nests=1, bytes_read=3000, bytes_written=1000)
@@ -173,15 +178,19 @@ def test_a_papers_table_says_what_arms_are_compared_with_and_leaves_out_what_nob
     assert "% No device: code for NVIDIA A_100" in latex_text(LabResult((script,))).splitlines()
 
 
-def test_the_terminal_says_what_arms_are_compared_with_where_that_is_in_doubt(result, show):
-    assert "against" not in show(LabView(result), width=120)
+def test_the_terminal_shows_arms_below_what_they_are_compared_with(result, show):
     base = replace(
         arm("baseline", factor=1.0), run=ArmRun(ArmSpec("baseline+freezing", Role.BASELINE), Status.FINE, Path("b"))
     )
-    script = replace(result.scripts[0], arms=(*result.scripts[0].arms, base))
-    text = show(LabView(LabResult((script,))), width=120)
-    assert "against" in text
-    assert "fusion" in text
+    frozen = arm("parameter-freezing", Verdict.EFFECTIVE, 1.25)
+    frozen = replace(frozen, run=replace(frozen.run, spec=replace(frozen.spec, against="baseline+freezing")))
+    orphan = replace(frozen, run=replace(frozen.run, spec=ArmSpec("cudagraphs", Role.ABLATION, against="gone")))
+    arms = (base, orphan, *result.scripts[0].arms, frozen)
+    text = show(LabView(LabResult((replace(result.scripts[0], arms=arms),))), width=120)
+    _, counts, times, *_ = text.split("\n\n")
+    names = ["baseline+freezing", "  parameter-freezing", "baseline", "  control", "  fusion", "  inlining", "  cse"]
+    assert [line[:20].rstrip() for line in counts.splitlines()[1:]] == [*names, "  vectorization", "  cudagraphs"]
+    assert [line[:20].rstrip() for line in times.splitlines()[1:]] == [*names, "  cudagraphs"]
 
 
 def test_latex_escapes_what_latex_would_read(result):
@@ -221,3 +230,53 @@ def test_when_an_experiment_came_out_well(result):
     assert not all_fine(replace(good, arms=(*good.arms[:2], differs)))
     assert not all_fine(replace(good, arms=(*good.arms, replace(good.arms[2], untimed="gone"))))
     assert not any_baseline(replace(script, arms=script.arms[2:]))
+
+
+# ------------------------------------------------------------------------------------------------------ while it works
+
+
+@dataclass(frozen=True)
+class Work:
+    """What an engine works at: an arm that is captured, or a script that is measured."""
+
+    script: Script
+    spec: ArmSpec | None = None
+
+
+def said(**console: Any) -> tuple[LiveArms, io.StringIO]:
+    out = io.StringIO()
+    return LiveArms(Console(file=out, width=80, **console)), out
+
+
+def test_a_log_gets_a_line_per_session_and_not_per_round(result):
+    live, out = said()
+    script = result.scripts[0].script
+    with live:
+        live.watch(script, "fusion", "waiting")
+        live.tick(Work(script, ArmSpec("fusion", Role.ABLATION)), Progress(1.0, 0))
+        live.watch(script, "fusion", "captured")
+        for session, doing in ((1, "starting, 0 of 2 arms ready"), (1, "round 1 of 3"), (1, "round 2 of 3"), (2, "")):
+            live.tick(Work(script), Measuring(session, 2, doing))
+        live.watch(script, "", "measured")
+    assert out.getvalue().splitlines() == [
+        "a_b fusion: captured",
+        "a_b: measuring, session 1 of 2",
+        "a_b: measuring, session 2 of 2",
+        "a_b: measured",
+    ]
+
+
+def test_a_terminal_shows_what_is_done_now_first_where_not_all_arms_fit(result):
+    live, out = said(force_terminal=True, height=6, color_system=None)
+    script = result.scripts[0].script
+    with live:
+        for number in range(8):
+            live.watch(script, f"arm{number}", "captured")
+        live.tick(Work(script), Measuring(2, 3, "round 7 of 40"))
+    shown = re.sub(r"\x1b\[[?\d]*[A-Za-z]", "", out.getvalue().rpartition("state")[2])
+    assert [" ".join(line.split()) for line in shown.splitlines()[1:5]] == [
+        "a_b measuring, session 2 of 3: round 7 of 40",
+        "a_b arm0 captured",
+        "a_b arm1 captured",
+        "and 6 others",
+    ]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from analyzer.analyze.fx_index import FxIndex
 from analyzer.analyze.leaves import Leaf
+from analyzer.model import FxNode
 
 
 class Assignment(dict[str, str]):
@@ -39,7 +41,7 @@ class Assignment(dict[str, str]):
 
 @dataclass(frozen=True)
 class Known:
-    """`owner` maps buffers to FX nodes, `implements` those that write into inputs; alignment adds to both."""
+    """`owner` maps buffers to FX nodes, `implements` library calls and what writes into inputs to what they compute."""
 
     fx: FxIndex
     leaves: Mapping[str, Leaf]
@@ -94,3 +96,41 @@ class Known:
         if leaf is None or name in self.owner or (leaf.is_extern and not leaf.is_partial) or leaf.buffer.mutations:
             return None
         return leaf
+
+
+@dataclass(frozen=True)
+class Hints:
+    """What better evidence says of buffers.
+
+    `allowed`: the FX nodes that a buffer may hold. `items`: the result numbers of MultiOutput buffers. `helpers` hold
+    no node's value. `returned`: what the graph returns; there, and in plain copies, a view's value may be made dense.
+    """
+
+    allowed: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    items: Mapping[str, int] = field(default_factory=dict)
+    helpers: Collection[str] = frozenset()
+    returned: Collection[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Settled(Known):
+    """What alignment has settled so far: it adds to `owner` and `implements`. `given` is what it started with."""
+
+    owner: Assignment
+    implements: Assignment
+    hints: Hints
+    given: Mapping[str, str]
+
+    @cached_property
+    def writes(self) -> Counter[str]:
+        """For each input how many buffers write into it."""
+        return Counter(target for leaf in self.leaves.values() for target in set(leaf.buffer.mutations))
+
+    def said_to_write(self, leaf: Leaf) -> frozenset[str]:
+        """What better evidence gives to buffers that this one alone writes into: their value in the end."""
+        return frozenset(self.given[t] for t in leaf.buffer.mutations if t in self.given and self.writes[t] == 1)
+
+    def may_write(self, leaf: Leaf, node: FxNode) -> bool:
+        """A returned buffer that this one alone writes into holds what it writes: one of the values returned there."""
+        last = (t for t in leaf.buffer.mutations if t in self.hints.returned and self.writes[t] == 1)
+        return all(node.name in self.hints.allowed[target] for target in last)

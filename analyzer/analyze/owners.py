@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from analyzer.analyze.align import Aligner, Hints
+from analyzer.analyze.align import Aligner
 from analyzer.analyze.fx_index import FxIndex
-from analyzer.analyze.known import Assignment
+from analyzer.analyze.known import Hints
 from analyzer.analyze.launches import Launch
 from analyzer.analyze.leaves import Leaf
 from analyzer.facts import Evidence
@@ -41,8 +41,8 @@ def find_owners(
     """Owners without a sidecar. `computed` are the FX nodes that a buffer's kernel is known to compute (provenance)."""
     writers = {name for name, leaf in leaves.items() if leaf.buffer.mutations}
     stated = {name: node for name, node in _stated(graph.code, fx, starts) if node is not None or name not in writers}
-    known = Assignment({name: node for name, node in stated.items() if node is not None})
-    aligner = Aligner(fx, leaves, known, _hints(graph.code, fx, computed, stated))
+    given = {name: node for name, node in stated.items() if node is not None}
+    aligner = Aligner(fx, leaves, given, _hints(graph.code, fx, computed, stated))
     aligner.run()
     evidence = {name: _evidence(name, stated, computed) for name in aligner.owner}
     return Owners(aligner.owner, evidence, aligner.reasons, aligner.implements, aligner.ambiguous, aligner.made)

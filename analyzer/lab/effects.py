@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from math import exp, log
 from statistics import median
 
@@ -37,24 +38,43 @@ def _by_session(graphs: Sequence[tuple[int, Sessions]]) -> Iterator[list[tuple[i
         yield [(calls, sessions[number]) for calls, sessions in graphs]
 
 
-def contrast(rows: Sequence[Sessions], weights: Sequence[float]) -> tuple[float, Interval]:
-    """A weighted sum of arms: the median over rounds, then over sessions, with a 95 % interval.
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """A weighted sum of arms with its 95 % interval, and what each session alone gives for it."""
 
-    Rounds are paired, which takes out the drift that arms share. The interval covers what happens when rounds are drawn
-    with replacement and what happens when sessions are: two processes of one program differ for as long as they live,
-    and no number of rounds within them shows that.
+    value: float
+    ci95: Interval
+    sessions: tuple[float, ...]
+
+
+def contrast(rows: Sequence[Sessions], weights: Sequence[float]) -> Contrast:
+    """The mean over sessions of the median over rounds.
+
+    Rounds are paired, which takes out the drift that arms share. Two processes of one program differ for as long as
+    they live, and no number of rounds within them shows that: so the interval covers both what other sessions may give
+    (Student's t) and what other rounds may (a bootstrap).
     """
     import numpy as np  # noqa: PLC0415 - comes with scipy, both slow to import
 
     sessions = [
         sum(w * np.asarray(row) for w, row in zip(weights, part, strict=True)) for part in zip(*rows, strict=True)
     ]
-    medians = [float(np.median(session)) for session in sessions]
-    ends = [_interval(np.concatenate(sessions)), *([_interval(medians)] if len(medians) > 1 else [])]
-    return float(np.median(medians)), (min(low for low, _ in ends), max(high for _, high in ends))
+    medians = tuple(float(np.median(session)) for session in sessions)
+    ends = [_of_rounds([value for session in sessions for value in session]), _of_sessions(medians)]
+    return Contrast(float(np.mean(medians)), (min(low for low, _ in ends), max(high for _, high in ends)), medians)
 
 
-def _interval(values: Sequence[float]) -> Interval:
+def _of_sessions(medians: Sequence[float]) -> Interval:
+    """Of their mean; of a single one nothing is known but itself."""
+    import numpy as np  # noqa: PLC0415
+    from scipy import stats  # noqa: PLC0415
+
+    mean, error = float(np.mean(medians)), float(stats.sem(medians)) if len(medians) > 1 else 0.0
+    half = float(stats.t.ppf(0.975, len(medians) - 1)) * error if error else 0.0
+    return mean - half, mean + half
+
+
+def _of_rounds(values: Sequence[float]) -> Interval:
     """A percentile bootstrap of the median."""
     import numpy as np  # noqa: PLC0415
     from scipy import stats  # noqa: PLC0415
@@ -70,9 +90,11 @@ def _interval(values: Sequence[float]) -> Interval:
 
 
 def ratio(arm: Sessions, base: Sessions) -> Ratio:
-    """The median of the rounds' ratios; each is taken between two neighbours in time."""
-    value, (low, high) = contrast([logs(arm), logs(base)], [1.0, -1.0])
-    return Ratio(median(time for session in arm for time in session), exp(value), (exp(low), exp(high)))
+    """The median of the rounds' ratios, each taken between two neighbours in time; geometric mean over sessions."""
+    found = contrast([logs(arm), logs(base)], [1.0, -1.0])
+    low, high = found.ci95
+    time = median(time for session in arm for time in session)
+    return Ratio(time, exp(found.value), (exp(low), exp(high)), tuple(map(exp, found.sessions)))
 
 
 def logs(sessions: Sessions) -> Sessions:
@@ -81,8 +103,12 @@ def logs(sessions: Sessions) -> Sessions:
 
 
 def noise_band(controls: Sequence[Ratio]) -> Interval:
-    """What ratios two captures of the same have: the widest of the controls, made symmetric about 1."""
-    width = max(abs(log(end)) for control in controls for end in (*control.ci95, control.ratio))
+    """What ratios two captures of the same have: the widest of any session of the controls, made symmetric about 1.
+
+    Of a single session, the widest that its rounds may give.
+    """
+    seen = (control.sessions if len(control.sessions) > 1 else control.ci95 for control in controls)
+    width = max(abs(log(ratio)) for some in seen for ratio in some)
     return exp(-width), exp(width)
 
 
@@ -93,7 +119,7 @@ def arm_time(
     whole = ratio(whole_script(arm), whole_script(base))
     graphs = {name: ratio(values, base.rounds[name]) for name, values in arm.rounds.items() if name in base.rounds}
     why_not = _why_not_credited(whole, verdict, close, band)
-    return ArmTime(whole, graphs, why_not is None, why_not)
+    return ArmTime(whole, graphs, why_not is None, why_not, band)
 
 
 def interval_text(ratio: float, ci95: Interval) -> str:

@@ -44,7 +44,7 @@ class LabRequest:
     python: str
     factorial: bool = False
     rounds: int = 0
-    processes: int = 3
+    processes: int = 5
     jobs: int = 1
     timeout: float | None = None
     settings: tuple[Setting, ...] = ()

@@ -57,8 +57,9 @@ def factorial_effects(names: Sequence[str], times: Mapping[Subset, Sessions], ba
 
     def effect(kind: str, of: tuple[str, ...], weights: Mapping[Subset, float]) -> Effect:
         used = [subset for subset, weight in weights.items() if weight]
-        value, (low, high) = contrast([times[subset] for subset in used], [weights[subset] for subset in used])
-        return Effect(kind, of, value, (low, high), measurable=not within_noise((exp(low), exp(high)), band))
+        found = contrast([times[subset] for subset in used], [weights[subset] for subset in used])
+        low, high = found.ci95
+        return Effect(kind, of, found.value, found.ci95, measurable=not within_noise((exp(low), exp(high)), band))
 
     total = effect("total", tuple(names), {frozenset(names): 1.0, frozenset(): -1.0})
     main = [effect("main", (name,), main_effect(name, names)) for name in names]

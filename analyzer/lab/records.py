@@ -136,24 +136,27 @@ OnStep = Callable[[Step], None]
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """A time, and its ratio to the baseline's with a bootstrap interval: above 1 is slower than the baseline."""
+    """A time, and its ratio to the baseline's: above 1 is slower. `sessions`: the ratio in each of them."""
 
     median_s: float
     ratio: float
     ci95: Interval
+    sessions: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ArmTime:
     """An arm's time per script run and per graph. `credited`: whether the ratio is an effect of the ablation.
 
-    `why_not` says why it is none: the verdict, or a ratio that is no larger than the noise.
+    `why_not` says why it is none: the verdict, or a ratio that is no larger than the noise. `noise`: the ratios that
+    noise alone makes beside the arm's baseline; None where no control was measured.
     """
 
     whole: Ratio
     graphs: Mapping[str, Ratio]
     credited: bool
     why_not: str | None = None
+    noise: Interval | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,6 +81,12 @@ def several_baselines(script: ScriptResult) -> bool:
     return sum(arm.spec.role is Role.BASELINE for arm in script.arms) > 1
 
 
+def by_baseline(script: ScriptResult) -> list[ArmResult]:
+    """Each baseline, followed by the arms that it is the baseline of."""
+    place = {arm.spec.name: number for number, arm in enumerate(script.arms)}
+    return sorted(script.arms, key=lambda arm: place.get(arm.spec.against or arm.spec.name, len(place)))
+
+
 def remarks(script: ScriptResult) -> list[str]:
     """What a reader of the table must know: the device that was not there, and the noise."""
     return [*script.notes, *noise_lines(script)]

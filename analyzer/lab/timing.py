@@ -33,7 +33,7 @@ class TimingTask:
 
     arms: tuple[ArmTask, ...]
     rounds: int
-    processes: int = 3
+    processes: int = 5
     jobs: int = 1
 
     @property

@@ -29,10 +29,11 @@ from analyzer.lab.records import (
     ScriptResult,
     Step,
 )
-from analyzer.lab.tables import noise_lines, ratio_text, several_baselines, verdict_text
+from analyzer.lab.tables import by_baseline, noise_lines, ratio_text, verdict_text
 from analyzer.verdict import Verdict
 from analyzer.views.text import byte_text, counted, headed, indented, plain
 
+_INDENT = "  "
 _GOOD = "bold green"
 _STYLES = {Verdict.EFFECTIVE: _GOOD, Verdict.PARTIAL: "bold yellow", Verdict.NO_OPPORTUNITY: "bold yellow"}
 
@@ -69,23 +70,29 @@ def _script(script: ScriptResult, full: bool) -> Iterator[RenderableType]:
 
 @dataclass(frozen=True, slots=True)
 class _Name:
-    """The name of an arm, which breaks behind its signs and never within a word."""
+    """The name of an arm, below its baseline's; it breaks behind its signs and never within a word."""
 
     text: str
+    indent: str = ""
+
+    @classmethod
+    def of(cls, arm: ArmResult) -> _Name:
+        return cls(plain(arm.spec.name), _INDENT if arm.spec.against is not None else "")
 
     def _pieces(self) -> list[str]:
         return re.split(r"(?<=[+-])", self.text)
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
-        return Measurement(max(map(len, self._pieces())), len(self.text))
+        beside = len(self.indent)
+        return Measurement(beside + max(map(len, self._pieces())), beside + len(self.text))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         lines = [""]
         for piece in self._pieces():
-            if len(lines[-1] + piece) > options.max_width:
+            if len(self.indent + lines[-1] + piece) > options.max_width:
                 lines.append("")
             lines[-1] += piece
-        yield Text("\n".join(filter(None, lines)), overflow="fold")
+        yield Text("\n".join(self.indent + line for line in lines if line), overflow="fold")
 
 
 def _table(texts: Sequence[str], numbers: Sequence[str] = ()) -> Table:
@@ -100,11 +107,12 @@ def _table(texts: Sequence[str], numbers: Sequence[str] = ()) -> Table:
 
 def _counts(script: ScriptResult) -> Table:
     """Without columns that nothing is known for: loop nests of Triton kernels, times of what was only written."""
-    columns = {name: [cell(arm) for arm in script.arms] for name, cell in _COUNTS.items()}
+    arms = by_baseline(script)
+    columns = {name: [cell(arm) for arm in arms] for name, cell in _COUNTS.items()}
     known = {name: cells for name, cells in columns.items() if set(cells) - {"?", "-"}}
     table = _table(["arm", "verdict"], list(known))
-    for arm, *cells in zip(script.arms, *known.values(), strict=True):
-        table.add_row(_Name(plain(arm.spec.name)), Text(plain(verdict_text(arm)), style=_style(arm)), *cells)
+    for arm, *cells in zip(arms, *known.values(), strict=True):
+        table.add_row(_Name.of(arm), Text(plain(verdict_text(arm)), style=_style(arm)), *cells)
     return table
 
 
@@ -133,14 +141,12 @@ def _style(arm: ArmResult) -> str:
 
 
 def _times(script: ScriptResult) -> Table:
-    """What each arm is compared with is said where there are several baselines."""
-    against = ["against"] if several_baselines(script) else []
-    table = _table(["arm", *against, "ratio to its baseline [95 %]", "results"], ["time"])
-    for arm in script.arms:
+    """Times are those of all calls of compiled graphs in a run of the script."""
+    table = _table(["arm", "ratio to its baseline [95 %]", "results"], ["time per run"])
+    for arm in by_baseline(script):
         if arm.run.why is None:
             time = seconds_text(arm.time.whole.median_s) if arm.time else "-"
-            names = [_Name(plain(name)) for name in (arm.spec.name, *([arm.spec.against or ""] if against else []))]
-            table.add_row(*names, Text(plain(ratio_text(arm))), _agrees(arm.agreement), time)
+            table.add_row(_Name.of(arm), Text(plain(ratio_text(arm))), _agrees(arm.agreement), time)
     return table
 
 
@@ -173,7 +179,7 @@ def _per_graph(script: ScriptResult) -> Iterator[RenderableType]:
             for name, graph in arm.time.graphs.items() if arm.time else ():
                 table.add_row(
                     Text(plain(name)),
-                    _Name(plain(arm.spec.name)),
+                    Text(plain(arm.spec.name)),
                     interval_text(graph.ratio, graph.ci95),
                     seconds_text(graph.median_s),
                 )
@@ -208,7 +214,7 @@ def told_of(arm: ArmResult, full: bool = True) -> Iterator[str]:
         yield arm.why if full else _first(arm.why)
     if arm.untimed:
         yield f"Not measured: {arm.untimed}"
-    if arm.spec.role is Role.ABLATION and arm.time and not arm.time.credited:
+    if arm.verdict is Verdict.EFFECTIVE and arm.time and not arm.time.credited:
         yield f"No effect is shown: {str(arm.time.why_not).removeprefix(f'{NO_EFFECT}: ')}."
     if arm.agreement is not None and arm.agreement.close is not True and arm.agreement.reason:
         yield f"Results: {arm.agreement.reason}"
@@ -296,10 +302,13 @@ class LiveArms:
             self._states[task.script.label, task.spec.name] = done
 
     def _table(self) -> Table:
-        """Where not all fit on the screen, those at work come first."""
-        table, rows = _table(["arm", "state"]), list(self._states.items())
-        if len(rows) > self.console.height - 2:
+        """Where not all fit on the screen, those at work come first, and the last ones are counted."""
+        table, rows, room = _table(["arm", "state"]), list(self._states.items()), self.console.height - 2
+        hidden = len(rows) - room + 1 if len(rows) > room else 0
+        if hidden:
             rows.sort(key=lambda row: not row[1].startswith(_AT_WORK))
-        for (script, arm), state in rows:
+        for (script, arm), state in rows[: len(rows) - hidden]:
             table.add_row(Text(plain(f"{script} {arm}".strip())), Text(plain(state)))
+        if hidden:
+            table.add_row(Text(f"and {counted(hidden, 'other')}"), "")
         return table

@@ -335,7 +335,8 @@ def _arm(script: str, arm: ArmResult) -> Document:
 
 def _arm_time(time: ArmTime) -> Document:
     graphs = {name: asdict(graph) for name, graph in time.graphs.items()}
-    return {**asdict(time.whole), "credited": time.credited, "why_not": time.why_not, "graphs": graphs}
+    credit = {"credited": time.credited, "why_not": time.why_not, "noise": time.noise}
+    return {**asdict(time.whole), **credit, "graphs": graphs}
 
 
 def ablations_document(ablations: Sequence[Ablation]) -> Document:

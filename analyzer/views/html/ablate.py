@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from analyzer.facts import Summary
 from analyzer.lab.records import ArmResult, LabResult
-from analyzer.lab.tables import ratio_text, verdict_text
+from analyzer.lab.tables import by_baseline, ratio_text, verdict_text
 from analyzer.views.ablate import agreement_text, effect_rows, seconds_text, told_of
 from analyzer.views.html.audit import words
 from analyzer.views.html.page import render
-from analyzer.views.html.plot import plot
+from analyzer.views.html.plot import ROW, plot
 from analyzer.views.text import byte_text
 
 COLUMNS = (
@@ -23,7 +23,7 @@ COLUMNS = (
     "moved",
     "compile",
     "ratio [95 %]",
-    "time",
+    "time per run",
     "results",
 )
 
@@ -34,10 +34,12 @@ def ablate_page(result: LabResult) -> str:
         "ablate.html.j2",
         scripts=result.scripts,
         columns=COLUMNS,
+        by_baseline=by_baseline,
         cells=lambda arm: list(_cells(arm)),
         verdict_text=verdict_text,
         told_of=told_of,
         plot=plot,
+        row_height=ROW,
         effects=effect_rows,
         **words(),
     )

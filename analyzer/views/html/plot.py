@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import ceil, floor, log
 
 from analyzer.lab.records import ArmResult, Interval, Ratio, Role, ScriptResult
-from analyzer.lab.tables import ratio_text
+from analyzer.lab.tables import by_baseline, ratio_text
 from analyzer.views.text import plain, shortened
 
 LABELS, PLOT, VALUES = 190, 420, 210
@@ -20,25 +20,25 @@ TICK_WIDTH = 44
 class Row:
     """One arm, in pixels. Without a proven effect there is no `span` (low, ratio, high), and `value` says so.
 
-    A control's dot is hollow: its ratio is noise.
+    `band`: the ratios that noise alone makes beside its baseline. A control's dot is hollow: its ratio is noise.
     """
 
     label: str
     value: str
     y: float
     span: tuple[float, float, float] | None
+    band: tuple[float, float] | None
     hollow: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """The whole plot, in pixels: the noise band from `band[0]` to `band[1]`, the baseline at `one`."""
+    """The whole plot, in pixels, with the baseline at `one`."""
 
     width: int
     height: int
     bottom: int
     one: float
-    band: tuple[float, float] | None
     ticks: tuple[tuple[float, str], ...]
     rows: tuple[Row, ...]
     label_x: int = LABELS - 10
@@ -47,15 +47,15 @@ class Plot:
 
 def plot(script: ScriptResult) -> Plot | None:
     """The plot of a script's measured arms; None when none was measured."""
-    arms = [arm for arm in script.arms if arm.time is not None and arm.spec.against is not None]
+    arms = [arm for arm in by_baseline(script) if arm.time is not None and arm.spec.against is not None]
     if not arms:
         return None
-    scale = _scale([ratio for arm in arms if (ratio := _shown(arm)) is not None], script.band)
+    bands = [arm.time.noise for arm in arms if arm.time and arm.time.noise]
+    scale = _scale([ratio for arm in arms if (ratio := _shown(arm)) is not None], bands)
     rows = tuple(_row(arm, scale, TOP + ROW * (at + 0.5)) for at, arm in enumerate(arms))
     bottom = TOP + ROW * len(arms)
-    band = (scale.x(script.band[0]), scale.x(script.band[1])) if script.band is not None else None
     ticks = tuple((scale.x(tick), f"{tick:g}×") for tick in scale.ticks())
-    return Plot(LABELS + PLOT + VALUES, bottom + BOTTOM, bottom, scale.x(1.0), band, ticks, rows)
+    return Plot(LABELS + PLOT + VALUES, bottom + BOTTOM, bottom, scale.x(1.0), ticks, rows)
 
 
 def _shown(arm: ArmResult) -> Ratio | None:
@@ -83,10 +83,10 @@ class _Scale:
         return sorted(kept)
 
 
-def _scale(ratios: Sequence[Ratio], band: Interval | None) -> _Scale:
-    """Room for every interval, the band and the baseline, in steps that keep small noise from filling the plot."""
+def _scale(ratios: Sequence[Ratio], bands: Sequence[Interval]) -> _Scale:
+    """Room for every interval, the noise and the baseline, in steps that keep small noise from filling the plot."""
     ends = [end for ratio in ratios for end in (*ratio.ci95, ratio.ratio)]
-    logs = [log(end) for end in (1.0, *(band or ()), *ends) if end > 0]
+    logs = [log(end) for end in (1.0, *(end for band in bands for end in band), *ends) if end > 0]
     step = log(1.1)
     return _Scale(floor(min(logs) / step - 0.2) * step, ceil(max(logs) / step + 0.2) * step)
 
@@ -95,4 +95,6 @@ def _row(arm: ArmResult, scale: _Scale, y: float) -> Row:
     ratio = _shown(arm)
     low, high = ratio.ci95 if ratio is not None else (0.0, 0.0)
     span = (scale.x(low), scale.x(ratio.ratio), scale.x(high)) if ratio is not None else None
-    return Row(plain(shortened(arm.spec.name, 24)), ratio_text(arm), y, span, arm.spec.role is Role.CONTROL)
+    noise = arm.time.noise if arm.time else None
+    band = (scale.x(noise[0]), scale.x(noise[1])) if noise is not None else None
+    return Row(plain(shortened(arm.spec.name, 24)), ratio_text(arm), y, span, band, arm.spec.role is Role.CONTROL)
