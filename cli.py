@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 FINE, FINDING, FAILED = 0, 1, 2
 LAYERS = ("fx", "lowering", "scheduling", "code", "cost")
-INTERRUPTED = 130
+INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
 PAGED = "inductor-audit.pager"
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -796,10 +797,18 @@ def main(arguments: list[str] | None = None) -> int:
 
     As the console script, without arguments of its own, it ends the process.
     """
-    code = _run(arguments)
     if arguments is None:
-        _leave(code)
-    return code
+        signal.signal(signal.SIGTERM, _on_termination)
+        _leave(_run(None))
+    return _run(arguments)
+
+
+class _Terminated(KeyboardInterrupt):
+    """A time limit of the shell, of CI or of a cluster: what runs on our behalf is ended as after Ctrl-C."""
+
+
+def _on_termination(*_: object) -> NoReturn:
+    raise _Terminated
 
 
 def _leave(code: int) -> NoReturn:
@@ -816,8 +825,8 @@ def _run(arguments: list[str] | None) -> int:
     gc.disable()  # a command lives for seconds and makes no cycles worth looking for; the search would take a fifth
     try:
         code = cli.main(arguments, prog_name="inductor-audit", standalone_mode=False)
-    except click.Abort:
-        return INTERRUPTED
+    except click.Abort as error:
+        return TERMINATED if isinstance(error.__cause__, _Terminated) else INTERRUPTED
     except click.ClickException as error:
         error.show()
         return FAILED

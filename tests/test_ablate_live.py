@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -102,7 +103,18 @@ def test_other_engines_give_the_same_results(tmp_path, engine, needs):
     assert (tmp_path / "o/inlining/manifest.json").is_file()
 
 
-def test_an_interruption_leaves_what_was_finished(tmp_path):
+def running_in(folder: Path) -> list[str]:
+    """The processes that work there."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (process / "cwd").resolve(strict=True) == folder:
+                found.append((process / "cmdline").read_text())
+    return found
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interruption_leaves_what_was_finished_and_no_process(tmp_path, number, code):
     command = [*CLI, "--out", "o", "--ablation", "inlining", FAST, SIN_COS]
     running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, stdout=subprocess.PIPE)
     until = time.monotonic() + 300
@@ -110,9 +122,10 @@ def test_an_interruption_leaves_what_was_finished(tmp_path):
     while time.monotonic() < until and not (state.is_file() and '"fine"' in state.read_text()):
         time.sleep(0.1)
     time.sleep(1.0)
-    os.kill(running.pid, signal.SIGINT)
+    os.kill(running.pid, number)
     _, said = running.communicate(timeout=60)
-    assert running.returncode == 130
+    assert running.returncode == code
+    assert running_in(tmp_path.resolve()) == []
     assert "finished arms are kept" in said
     code, arms, _ = ablate(tmp_path, *command[len(CLI) :])
     assert code == 0

@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 sys.path.insert(0, str(Path(__file__).parent.parent / "analyzer/capture/inside"))
 
-from inductor_audit_inside import notes, probes  # noqa: E402
+from inductor_audit_inside import notes, probes, replay  # noqa: E402
 from inductor_audit_inside.compare import compare  # noqa: E402
 from inductor_audit_inside.replay import RecordedGraph, clone  # noqa: E402
 from inductor_audit_inside.rounds import _check, _export  # noqa: E402
@@ -74,6 +74,21 @@ def test_what_a_call_overwrites_is_put_back_before_the_next():
     graph.warm_up()
     assert graph.round() > 0
     assert set(seen) == {1.0}
+
+
+def test_cold_calls_at_the_start_of_a_round_are_not_measured(monkeypatch):
+    """The clock only moves in a call: by 9 s while caches are cold, for two calls on fresh inputs, then by 1 s."""
+    now, called = [0.0], list[object]()
+
+    def cold_at_first(inputs):
+        called.append(inputs[0].data_ptr())
+        now[0] += 9.0 if called.count(called[-1]) <= 2 else 1.0
+        return (inputs[0],)
+
+    monkeypatch.setattr(replay.time, "perf_counter", lambda: now[0])
+    graph = recorded(cold_at_first, torch.ones(4))
+    assert graph.round() == 1.0
+    assert len(called) == 5
 
 
 def test_outputs_include_the_inputs_that_were_overwritten():

@@ -67,7 +67,7 @@ def arms(tmp_path: Path):
 def measured(arms: list[ArmTask], folder: Path, jobs: int = 4) -> Session:
     session = Session(arms, folder, lambda _: None)
     try:
-        session.start(jobs)
+        session.start(jobs, random.Random(0))
         session.compare()
         session.measure(3, random.Random(0))
     finally:

@@ -55,10 +55,14 @@ class Session:
             self.failures[arm.spec.name] = str(error)
             return None
 
-    def start(self, jobs: int) -> None:
-        """Starts all processes, some at a time, and waits until each has run its script."""
-        for first in range(0, len(self._arms), jobs):
-            some = self._arms[first : first + jobs]
+    def start(self, jobs: int, order: random.Random) -> None:
+        """Starts all processes, some at a time, and waits until each has run its script.
+
+        The order is drawn too: the one that starts first gets other memory, and may be slower for as long as it lives.
+        """
+        arms = order.sample(self._arms, len(self._arms))
+        for first in range(0, len(arms), jobs):
+            some = arms[first : first + jobs]
             for arm in some:
                 name = arm.spec.name
                 request = partial(_measured, arm, self._out(arm))

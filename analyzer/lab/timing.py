@@ -83,14 +83,14 @@ def _session(task: TimingTask, before: Sequence[SessionSamples], progress: OnSte
         if progress is not None:
             progress(Measuring(len(before) + 1, task.processes, doing))
 
-    failed = _failures(before)
+    failed, order = _failures(before), random.Random(SEED + len(before))  # noqa: S311 - an order, no secret
     with _scratch() as scratch:
         session = Session([arm for arm in task.arms if arm.spec.name not in failed], scratch, tell)
         try:
-            session.start(task.jobs)
+            session.start(task.jobs, order)
             if not before:
                 session.compare()
-            session.measure(task.rounds, random.Random(SEED + len(before)))  # noqa: S311 - an order, no secret
+            session.measure(task.rounds, order)
         finally:
             session.close()
         session.check_code()
