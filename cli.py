@@ -528,9 +528,10 @@ def diff(
 def ablate(target: tuple[str, ...], full: bool, as_json: bool, no_color: bool, **options: Any) -> int:
     """Capture a baseline, an A/A control and an arm per ablation; audit each arm, and with --time measure them.
 
-    A ratio of times is shown as an ablation's effect only if its verdict is EFFECTIVE and its interval leaves the noise
-    that the control shows. Finished arms are kept in --out: the same command goes on where it was interrupted, and
-    captures anew what has changed. Without --time no kernel is compiled: an audit reads what is written.
+    A ratio of times is shown as an ablation's effect only if its verdict is EFFECTIVE, its interval excludes 1, and it
+    is larger than the noise that the control shows. Finished arms are kept in --out: the same command goes on where it
+    was interrupted, and captures anew what has changed. Without --time no kernel is compiled: an audit reads what is
+    written.
 
     Options may stand before or behind SCRIPT; those that are not known here, and all behind `--`, are the script's.
 

@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analyzer.lab.factorial import analyze_factorial, factorial_effects, interaction, main_effect, shapley_weights
-from analyzer.lab.records import ArmResult, ArmRun, ArmSamples, ArmSpec, Role, Script, Status
+from analyzer.lab.records import ArmResult, ArmRun, ArmSamples, ArmSpec, ArmTime, Role, Script, Status
 from analyzer.verdict import Verdict
 
 pytest.importorskip("scipy")
 
 from analyzer.lab.conclusions import conclude
-from analyzer.lab.effects import arm_time, contrast, noise_band, ratio, whole_script
+from analyzer.lab.effects import arm_time, contrast, noise_band, ratio, whole_script, within_noise
 
 BASE = ((1.0, 1.1, 0.9, 1.0, 1.0), (1.0, 1.0, 1.1, 0.9, 1.0))
 
@@ -72,20 +72,55 @@ def test_the_noise_of_a_single_session_is_that_of_its_rounds():
 
 @pytest.mark.parametrize("sessions", [3, 5])
 def test_an_interval_holds_the_truth_as_often_as_it_says(sessions):
-    """Processes differ by 4 % and rounds by 5 %: of 200 experiments on two equal arms, about 95 % must contain 1."""
+    """Processes differ by 4 % and rounds by 5 %: of 200 experiments on equal arms, about 95 % must contain 1.
+
+    Hardly any is called an effect: it would also have to be larger than the control in any session.
+    """
     draw = random.Random(1)
 
     def arm() -> tuple[tuple[float, ...], ...]:
         levels = [draw.gauss(0, 0.04) for _ in range(sessions)]
         return tuple(tuple(exp(level + draw.gauss(0, 0.05)) for _ in range(15)) for level in levels)
 
-    found = [ratio(arm(), arm()).ci95 for _ in range(200)]
-    assert sum(low <= 1.0 <= high for low, high in found) >= 184
+    held = credited = 0
+    for _ in range(200):
+        base = arm()
+        found, control = ratio(arm(), base), ratio(arm(), base)
+        held += found.ci95[0] <= 1.0 <= found.ci95[1]
+        credited += not within_noise(found.ratio, found.ci95, noise_band([control]))
+    assert held >= 184
+    assert credited <= 4
 
 
 def test_an_outlier_does_not_move_the_ratio():
     arm = ((1.0, 1.0, 1.0, 90.0, 1.0, 1.0, 1.0),)
     assert ratio(arm, ((1.0,) * 7,)).ratio == pytest.approx(1.0)
+
+
+def test_only_sessions_that_measured_both_are_compared():
+    """The arm ran other code in the first session, its baseline in the third."""
+    arm = ArmSamples({"g": ((), (2.2,) * 5, (9.0,) * 5, (2.0,) * 5)}, {"g": 1}, left_out="1 of 4 sessions: why")
+    base = ArmSamples({"g": ((1.0,) * 5, (1.0,) * 5, (), (1.0,) * 5)}, {"g": 1}, left_out="1 of 4 sessions: because")
+    found = arm_time(arm, base, Verdict.EFFECTIVE, True, (0.9, 1.1))
+    assert found.whole.sessions == pytest.approx((2.2, 2.0))
+    assert found.graphs["g"].sessions == pytest.approx((2.2, 2.0))
+    assert found.left_out == "1 of 4 sessions: why"
+    steady = ArmSamples({"g": ((2.0,) * 5,) * 4}, {"g": 1})
+    assert arm_time(steady, base, None, True, None).left_out == "of its baseline, 1 of 4 sessions: because"
+
+
+def test_arms_that_no_session_measured_together_have_no_ratio():
+    rows = [
+        ArmResult(ArmRun(ArmSpec("tuned", Role.BASELINE), Status.FINE, Path("tuned"))),
+        ArmResult(ArmRun(ArmSpec("control", Role.CONTROL, (), (), "tuned"), Status.FINE, Path("control"))),
+    ]
+    tuned = ArmSamples({"g": ((), (1.0,) * 5)}, {"g": 1}, left_out="1 of 2 sessions: other code")
+    control = ArmSamples({"g": ((1.0,) * 5, ())}, {"g": 1}, left_out="1 of 2 sessions: more code")
+    never = ArmSamples({}, {"g": 1}, left_out="2 of 2 sessions: no code")
+    found = conclude(Script("s.py"), rows, {"tuned": tuned, "control": control})
+    assert found.arms[1].untimed == "its baseline was not measured: 1 of 2 sessions: other code"
+    assert (found.arms[0].time and found.arms[0].time.whole.sessions, found.band) == ((1.0,), None)
+    assert conclude(Script("s.py"), rows, {"tuned": tuned, "control": never}).arms[1].untimed == never.left_out
 
 
 def test_a_scripts_time_counts_each_graph_as_often_as_the_script_called_it():
@@ -121,13 +156,31 @@ def test_only_an_effective_ablation_beyond_the_noise_is_credited(verdict, close,
     assert why_not is None or why_not in (found.why_not or "")
 
 
-def test_an_interval_that_reaches_into_the_noise_is_no_effect():
-    """One process of three shows a large ratio, the others hardly any: their mean is out of the band, the rest not."""
-    arm = ArmSamples({"g": ((1.45,) * 5, (1.21,) * 5, (1.02,) * 5)}, {"g": 1})
-    base = ArmSamples({"g": ((1.0,) * 5,) * 3}, {"g": 1})
-    found = arm_time(arm, base, Verdict.EFFECTIVE, True, (0.87, 1.15))
+def beside_ones(*sessions: float, band: tuple[float, float]) -> ArmTime:
+    """An EFFECTIVE arm with these ratios to its baseline, one a session."""
+    arm = ArmSamples({"g": tuple((ratio,) * 5 for ratio in sessions)}, {"g": 1})
+    return arm_time(arm, ArmSamples({"g": ((1.0,) * 5,) * len(sessions)}, {"g": 1}), Verdict.EFFECTIVE, True, band)
+
+
+def test_an_interval_that_holds_one_is_no_effect():
+    """One process of three shows a large ratio, the others hardly any: their mean is out of the band all the same."""
+    found = beside_ones(1.45, 1.21, 1.02, band=(0.87, 1.15))
     assert found.whole.ratio == pytest.approx((1.45 * 1.21 * 1.02) ** (1 / 3))
     assert found.why_not == "no measurable effect: 1.214 [0.784, 1.879], where noise alone gives 0.870 to 1.150"
+
+
+def test_a_small_effect_that_every_session_shows_is_one():
+    """The interval reaches into the band of the control's widest session, and excludes 1."""
+    found = beside_ones(1.026, 1.057, 1.056, 1.088, 1.036, band=(0.96, 1.04))
+    assert (found.credited, found.whole.ratio) == (True, pytest.approx(1.052, abs=1e-3))
+    assert found.whole.ci95[0] < 1.04
+    assert not beside_ones(1.026, 1.057, 1.056, 1.088, 1.036, band=(0.94, 1.06)).credited
+
+
+def test_one_session_shows_no_effect():
+    assert beside_ones(3.0, band=(0.9, 1.1)).why_not == (
+        "the noise is not known: a single session does not show how much two processes differ"
+    )
 
 
 def test_arms_of_another_baseline_do_not_widen_the_noise(monkeypatch):

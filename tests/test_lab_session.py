@@ -150,7 +150,25 @@ def test_one_more_session_is_added_to_those_that_are_kept_and_other_rounds_begin
     assert kept_samples(replace(task, rounds=4)) is None
 
 
-@pytest.mark.parametrize("damage", ["", "[]", '{"schema_version": 2}', '{"schema_version": 1, "keys": {}}'])
+def test_a_session_in_which_an_arm_ran_other_code_is_left_out(task, monkeypatch):
+    """As when autotuning picks another kernel than in the run that was audited."""
+    asked: list[Path] = []
+
+    def other_code(audited: Path, measured: Path) -> str | None:
+        asked.append(audited)
+        return "other code in g" if audited.name == "slow" and asked.count(audited) == 2 else None
+
+    monkeypatch.setattr("analyzer.lab.session.other_code", other_code)
+    samples = time_arms(replace(task, processes=3))
+    assert time_arms(replace(task, processes=3)) == samples
+    assert samples["base"].rounds == {"g": ((0.125,) * 3,) * 3}
+    assert samples["slow"].rounds == {"g": ((0.25,) * 3, (), (0.25,) * 3)}
+    told = "1 of 3 sessions, where other code ran than the code that was audited: other code in g"
+    assert (samples["slow"].failure, samples["slow"].left_out, samples["base"].left_out) == (None, told, None)
+    assert kept_samples(replace(task, processes=3)) == samples
+
+
+@pytest.mark.parametrize("damage", ["", "[]", '{"schema_version": 3}', '{"schema_version": 1, "keys": {}}'])
 def test_damaged_samples_are_measured_again(task, damage):
     time_arms(replace(task, processes=1))
     task.file.write_text(damage)
@@ -162,7 +180,7 @@ def test_what_measuring_does_is_told_in_order(task):
     time_arms(replace(task, processes=1, jobs=1), steps.append)
     told = list(dict.fromkeys(step.doing for step in steps if isinstance(step, Measuring)))
     starting = ["starting, 0 of 2 arms ready", "starting, 1 of 2 arms ready"]
-    assert told == [*starting, "comparing results", "warming up", "round 1 of 3", "round 2 of 3", "round 3 of 3"]
+    assert told == [*starting, "warming up", "round 1 of 3", "round 2 of 3", "round 3 of 3", "comparing results"]
 
 
 # --------------------------------------------------------------------------------------------------------- agreement

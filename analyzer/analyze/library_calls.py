@@ -25,16 +25,15 @@ class LibraryCalls:
             return self._item(leaf)
         if leaf.is_unfilled:
             return self._unfilled(leaf)
-        if call := next(
-            (self.known.implements[b.name] for b in leaf.node.buffers if b.name in self.known.implements), None
-        ):
-            self.known.implements[leaf.name] = call  # another buffer of the same operation
+        called = self.known.implements
+        if call := next((called[b.name] for b in leaf.node.buffers if b.name in called), None):
+            called[leaf.name] = call  # another buffer of the same operation
             return self._left_by(call, leaf.buffer.mutations)
         fitting = list(islice(self._exact(leaf, self._uncalled(leaf)), 1)) or list(islice(self._uncalled(leaf), 2))
         fitting += self._rivals(leaf, fitting[0]) if len(fitting) == 1 else []
         found = fitting[: len(fitting) == 1]
         if found:
-            self.known.implements[leaf.name] = found[0].name
+            called[leaf.name] = found[0].name
             found = self._first_result(leaf, found[0])
         holds = bool(leaf.buffer.mutations)
         return [n.name for n in found if n.shape is not None and (holds or fits(n, leaf.buffer.layout))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from analyzer.lab.effects import arm_time, noise_band, ratio, whole_script
+from analyzer.lab.effects import arm_time, measured_in_all, noise_band, ratio, whole_script
 from analyzer.lab.factorial import analyze_factorial
 from analyzer.lab.records import ArmResult, ArmSamples, Factorial, Interval, Ratio, Role, Script, ScriptResult
 from analyzer.lab.same_code import other_code
@@ -43,9 +43,14 @@ def _controls(rows: Sequence[ArmResult], samples: Samples) -> Controls:
     controls = []
     for row in rows:
         arm, base = samples.get(row.spec.name), samples.get(row.spec.against or "")
-        if arm and base and arm.rounds and base.rounds and _is_control(row, rows):
+        if arm and base and _measured_together(arm, base) and _is_control(row, rows):
             controls.append((row, ratio(whole_script(arm), whole_script(base))))
     return controls
+
+
+def _measured_together(arm: ArmSamples, base: ArmSamples) -> bool:
+    """Whether any session measured both."""
+    return bool(arm.rounds and base.rounds and measured_in_all([whole_script(arm), whole_script(base)]))
 
 
 def _is_control(row: ArmResult, rows: Sequence[ArmResult]) -> bool:
@@ -71,11 +76,16 @@ def _timed(row: ArmResult, samples: Samples, band: Interval | None) -> ArmResult
     arm, base = samples.get(row.spec.name), samples.get(row.spec.against or row.spec.name)
     if arm is None or base is None:
         return row
-    if not arm.rounds or not base.rounds:
-        why = arm.failure or f"its baseline was not measured: {base.failure}"
-        return replace(row, untimed=why, agreement=arm.agreement)
+    if not _measured_together(arm, base):
+        return replace(row, untimed=_why_untimed(arm, base), agreement=arm.agreement)
     close = arm.agreement.close if arm.agreement else None
     return replace(row, time=arm_time(arm, base, row.verdict, close, band), agreement=arm.agreement)
+
+
+def _why_untimed(arm: ArmSamples, base: ArmSamples) -> str:
+    if why := arm.failure or (arm.left_out if not arm.rounds else None):
+        return why
+    return f"its baseline was not measured: {base.failure or base.left_out or arm.left_out}"
 
 
 def _effects(

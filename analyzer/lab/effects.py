@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, log
 from statistics import median
@@ -14,6 +14,8 @@ from analyzer.verdict import Verdict
 RESAMPLES = 2000
 NO_EFFECT = "no measurable effect"
 UNKNOWN_NOISE = "the noise is not known: the A/A control was not measured"
+FEWEST_SESSIONS = 2
+ONE_SESSION = "the noise is not known: a single session does not show how much two processes differ"
 
 
 def require_scipy() -> None:
@@ -26,16 +28,21 @@ def require_scipy() -> None:
 
 def whole_script(samples: ArmSamples) -> Sessions:
     """Seconds of all calls that the script makes, per round: calls times seconds per call, over the graphs."""
-    graphs = [(samples.calls[name], sessions) for name, sessions in samples.rounds.items()]
-    return tuple(
-        tuple(sum(row) for row in zip(*([calls * value for value in session] for calls, session in rows), strict=True))
-        for rows in _by_session(graphs)
-    )
+    calls = [samples.calls[name] for name in samples.rounds]
+    return tuple(_summed(calls, session) for session in zip(*samples.rounds.values(), strict=True))
 
 
-def _by_session(graphs: Sequence[tuple[int, Sessions]]) -> Iterator[list[tuple[int, tuple[float, ...]]]]:
-    for number in range(len(graphs[0][1]) if graphs else 0):
-        yield [(calls, sessions[number]) for calls, sessions in graphs]
+def _summed(calls: Sequence[int], session: Sequence[tuple[float, ...]]) -> tuple[float, ...]:
+    """Nothing where a graph was not measured in the session."""
+    if not all(session):
+        return ()
+    rounds = zip(*session, strict=True)
+    return tuple(sum(number * value for number, value in zip(calls, row, strict=True)) for row in rounds)
+
+
+def measured_in_all(rows: Sequence[Sessions]) -> list[tuple[tuple[float, ...], ...]]:
+    """The sessions in which all of these arms were measured."""
+    return [part for part in zip(*rows, strict=True) if all(part)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +55,7 @@ class Contrast:
 
 
 def contrast(rows: Sequence[Sessions], weights: Sequence[float]) -> Contrast:
-    """The mean over sessions of the median over rounds.
+    """The mean over sessions of the median over rounds; there must be sessions in which all arms were measured.
 
     Rounds are paired, which takes out the drift that arms share. Two processes of one program differ for as long as
     they live, and no number of rounds within them shows that: so the interval covers both what other sessions may give
@@ -56,9 +63,8 @@ def contrast(rows: Sequence[Sessions], weights: Sequence[float]) -> Contrast:
     """
     import numpy as np  # noqa: PLC0415 - comes with scipy, both slow to import
 
-    sessions = [
-        sum(w * np.asarray(row) for w, row in zip(weights, part, strict=True)) for part in zip(*rows, strict=True)
-    ]
+    parts = measured_in_all(rows)
+    sessions = [sum(w * np.asarray(row) for w, row in zip(weights, part, strict=True)) for part in parts]
     medians = tuple(float(np.median(session)) for session in sessions)
     ends = [_of_rounds([value for session in sessions for value in session]), _of_sessions(medians)]
     return Contrast(float(np.mean(medians)), (min(low for low, _ in ends), max(high for _, high in ends)), medians)
@@ -115,11 +121,16 @@ def noise_band(controls: Sequence[Ratio]) -> Interval:
 def arm_time(
     arm: ArmSamples, base: ArmSamples, verdict: Verdict | None, close: bool | None, band: Interval | None
 ) -> ArmTime:
-    """The arm's ratios. Credited to the ablation only if it was EFFECTIVE and their interval leaves the noise band."""
+    """The arm's ratios. Credited to the ablation only if it was EFFECTIVE and the whole's is told from noise."""
     whole = ratio(whole_script(arm), whole_script(base))
-    graphs = {name: ratio(values, base.rounds[name]) for name, values in arm.rounds.items() if name in base.rounds}
+    pairs = {name: (values, base.rounds[name]) for name, values in arm.rounds.items() if name in base.rounds}
+    graphs = {name: ratio(*pair) for name, pair in pairs.items() if measured_in_all(pair)}
     why_not = _why_not_credited(whole, verdict, close, band)
-    return ArmTime(whole, graphs, why_not is None, why_not, band)
+    return ArmTime(whole, graphs, why_not is None, why_not, band, arm.left_out or _of_baseline(base.left_out))
+
+
+def _of_baseline(left_out: str | None) -> str | None:
+    return f"of its baseline, {left_out}" if left_out else None
 
 
 def interval_text(ratio: float, ci95: Interval) -> str:
@@ -141,14 +152,19 @@ def _why_not_credited(whole: Ratio, verdict: Verdict | None, close: bool | None,
         return "the results differ from the baseline's"
     if band is None:
         return UNKNOWN_NOISE
-    if within_noise(whole.ci95, band):
+    if len(whole.sessions) < FEWEST_SESSIONS:
+        return ONE_SESSION
+    if within_noise(whole.ratio, whole.ci95, band):
         return f"{NO_EFFECT}: {interval_text(whole.ratio, whole.ci95)}, where {noise_text(band)}"
     return None
 
 
-def within_noise(ci95: Interval, band: Interval) -> bool:
-    """Whether an interval of ratios reaches into the noise: then it proves nothing."""
-    return ci95[0] <= band[1] and band[0] <= ci95[1]
+def within_noise(ratio: float, ci95: Interval, band: Interval) -> bool:
+    """Whether a ratio is no larger than what noise alone makes, or its interval holds 1: then it proves nothing.
+
+    Of two equal arms in five sessions, with one control, this calls one in two hundred different.
+    """
+    return band[0] <= ratio <= band[1] or ci95[0] <= 1 <= ci95[1]
 
 
 def noise_text(band: Interval) -> str:

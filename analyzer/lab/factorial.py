@@ -8,11 +8,14 @@ from itertools import combinations
 from math import exp, factorial
 
 from analyzer.lab.effects import (
+    FEWEST_SESSIONS,
     NO_EFFECT,
+    ONE_SESSION,
     UNKNOWN_NOISE,
     contrast,
     interval_text,
     logs,
+    measured_in_all,
     noise_text,
     number_text,
     whole_script,
@@ -49,6 +52,8 @@ def analyze_factorial(
     if band is None:
         return Factorial(tuple(names), why_not=UNKNOWN_NOISE)
     times = {subset: logs(whole_script(samples[name])) for subset, name in subsets.items()}
+    if len(measured_in_all(list(times.values()))) < FEWEST_SESSIONS:
+        return Factorial(tuple(names), why_not=ONE_SESSION)
     return factorial_effects(names, times, band)
 
 
@@ -59,7 +64,8 @@ def factorial_effects(names: Sequence[str], times: Mapping[Subset, Sessions], ba
         used = [subset for subset, weight in weights.items() if weight]
         found = contrast([times[subset] for subset in used], [weights[subset] for subset in used])
         low, high = found.ci95
-        return Effect(kind, of, found.value, found.ci95, measurable=not within_noise((exp(low), exp(high)), band))
+        noise = within_noise(exp(found.value), (exp(low), exp(high)), band)
+        return Effect(kind, of, found.value, found.ci95, measurable=not noise)
 
     total = effect("total", tuple(names), {frozenset(names): 1.0, frozenset(): -1.0})
     main = [effect("main", (name,), main_effect(name, names)) for name in names]

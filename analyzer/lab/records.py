@@ -96,28 +96,31 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class ArmSamples:
-    """Seconds per call of every graph: for each process that was measured, one value a round.
+    """Seconds per call of every graph: for each session, one value a round; none where the session is left out.
 
-    `calls` is how often the script called each graph.
+    `calls` is how often the script called each graph; `left_out` says why sessions are.
     """
 
     rounds: Mapping[str, Sessions] = field(default_factory=dict)
     calls: Mapping[str, int] = field(default_factory=dict)
     agreement: Agreement | None = None
     failure: str | None = None
+    left_out: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SessionSamples:
     """What one session of measuring gave: each arm's graphs with one value a round, and which arms failed, and why.
 
-    `calls` is how often the script called each graph; results are compared in the first session alone.
+    `calls` is how often the script called each graph. `other_code` tells of arms that did not run the code that was
+    audited, as when autotuning picks another kernel: no rounds of them are kept.
     """
 
     rounds: Mapping[str, Mapping[str, Sequence[float]]] = field(default_factory=dict)
     calls: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     agreements: Mapping[str, Agreement] = field(default_factory=dict)
     failures: Mapping[str, str] = field(default_factory=dict)
+    other_code: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +152,7 @@ class ArmTime:
     """An arm's time per script run and per graph. `credited`: whether the ratio is an effect of the ablation.
 
     `why_not` says why it is none: the verdict, or a ratio that is no larger than the noise. `noise`: the ratios that
-    noise alone makes beside the arm's baseline; None where no control was measured.
+    noise alone makes beside the arm's baseline; None where no control was measured. `left_out`: why some sessions are.
     """
 
     whole: Ratio
@@ -157,6 +160,7 @@ class ArmTime:
     credited: bool
     why_not: str | None = None
     noise: Interval | None = None
+    left_out: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +188,7 @@ class ArmResult:
 class Effect:
     """A log-ratio and its interval: `kind` is total, main, interaction or shapley.
 
-    `measurable`: the interval leaves the noise. `share`: of a measurable total, for shapley.
+    `measurable`: it is told from the noise. `share`: of a measurable total, for shapley.
     """
 
     kind: str

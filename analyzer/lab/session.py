@@ -33,6 +33,7 @@ class Session:
         self.calls: dict[str, dict[str, int]] = {}
         self.agreements: dict[str, Agreement] = {}
         self.failures: dict[str, str] = {}
+        self.other_code: dict[str, str] = {}
         self.rounds: dict[str, dict[str, list[float]]] = {}
         self._arms = arms
         self._folder = folder
@@ -116,14 +117,15 @@ class Session:
             worker.close()
 
     def check_code(self) -> None:
-        """Measured code that is not the code that was audited is a failure of its arm."""
+        """What ran other code than the code that was audited is not measured in this session."""
         for arm in self._living():
             if why := other_code(arm.out, self._out(arm)):
-                self.failures[arm.spec.name] = f"what ran is not the code that was audited: {why}"
+                self.other_code[arm.spec.name] = why
+                self.rounds.pop(arm.spec.name, None)
 
     def samples(self) -> SessionSamples:
         """Everything that it found."""
-        return SessionSamples(self.rounds, self.calls, self.agreements, self.failures)
+        return SessionSamples(self.rounds, self.calls, self.agreements, self.failures, self.other_code)
 
 
 def _measured(arm: ArmTask, out: Path, wish: Mapping[str, Any]) -> CaptureRequest:

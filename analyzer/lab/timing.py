@@ -17,11 +17,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from analyzer.lab.records import Agreement, ArmSamples, Measuring, OnStep, Script, SessionSamples
+from analyzer.lab.records import Agreement, ArmSamples, ArmSpec, Measuring, OnStep, Script, SessionSamples
 from analyzer.lab.run import SEED, STATE_FOLDER, ArmTask
 from analyzer.lab.session import Session
+from analyzer.words import counted
 
-_SCHEMA = 2
+_SCHEMA = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ def time_arms(task: TimingTask, progress: OnStep | None = None) -> Samples:
 
 
 def _session(task: TimingTask, before: Sequence[SessionSamples], progress: OnStep | None) -> SessionSamples:
-    """New processes, measured and ended. Results are compared once: they do not depend on the process."""
+    """New processes, measured, compared and ended."""
 
     def tell(doing: str) -> None:
         if progress is not None:
@@ -88,9 +89,8 @@ def _session(task: TimingTask, before: Sequence[SessionSamples], progress: OnSte
         session = Session([arm for arm in task.arms if arm.spec.name not in failed], scratch, tell)
         try:
             session.start(task.jobs, order)
-            if not before:
-                session.compare()
             session.measure(task.rounds, order)
+            session.compare()
         finally:
             session.close()
         session.check_code()
@@ -103,17 +103,29 @@ def _failures(sessions: Sequence[SessionSamples]) -> dict[str, str]:
 
 
 def _by_arm(task: TimingTask, sessions: Sequence[SessionSamples]) -> Samples:
-    failures, names = _failures(sessions), [arm.spec.name for arm in task.arms]
-    return {name: _arm_samples(name, sessions, failures.get(name)) for name in names}
+    failures = _failures(sessions)
+    return {arm.spec.name: _arm_samples(arm.spec, sessions, failures.get(arm.spec.name)) for arm in task.arms}
 
 
-def _arm_samples(name: str, sessions: Sequence[SessionSamples], failure: str | None) -> ArmSamples:
-    first = sessions[0]
+def _arm_samples(spec: ArmSpec, sessions: Sequence[SessionSamples], failure: str | None) -> ArmSamples:
+    name = spec.name
+    left_out = [session.other_code[name] for session in sessions if name in session.other_code]
+    measured = [session.rounds.get(name, {}) for session in sessions if failure is None]
     rounds = {
-        graph: tuple(tuple(session.rounds[name][graph]) for session in sessions)
-        for graph in (first.rounds.get(name, {}) if failure is None else ())
+        graph: tuple(tuple(session.get(graph, ())) for session in measured)
+        for graph in dict.fromkeys(graph for session in measured for graph in session)
     }
-    return ArmSamples(rounds, first.calls.get(name, {}), first.agreements.get(name), failure)
+    told = (
+        f"{len(left_out)} of {counted(len(sessions), 'session')}, where other code ran than the code that was audited"
+    )
+    why = f"{told}: {left_out[0]}" if left_out else None
+    return ArmSamples(rounds, sessions[0].calls.get(name, {}), _agreement(spec, sessions), failure, why)
+
+
+def _agreement(spec: ArmSpec, sessions: Sequence[SessionSamples]) -> Agreement | None:
+    """Of the first session in which both the arm and its baseline ran the code that was audited."""
+    sound = (session for session in sessions if not session.other_code.keys() & {spec.name, spec.against})
+    return next((session.agreements[spec.name] for session in sound if spec.name in session.agreements), None)
 
 
 # ------------------------------------------------------------------------------------------------------- what is kept
@@ -137,7 +149,8 @@ def _read(entry: Mapping[str, Any]) -> SessionSamples:
     }
     calls = {name: {graph: int(number) for graph, number in one.items()} for name, one in entry["calls"].items()}
     agreements = {name: Agreement(**one) for name, one in entry["agreements"].items()}
-    return SessionSamples(rounds, calls, agreements, {name: str(why) for name, why in entry["failures"].items()})
+    failures, other_code = ({name: str(why) for name, why in entry[key].items()} for key in ("failures", "other_code"))
+    return SessionSamples(rounds, calls, agreements, failures, other_code)
 
 
 def _keep(task: TimingTask, sessions: Sequence[SessionSamples]) -> None:

@@ -214,6 +214,8 @@ def told_of(arm: ArmResult, full: bool = True) -> Iterator[str]:
         yield arm.why if full else _first(arm.why)
     if arm.untimed:
         yield f"Not measured: {arm.untimed}"
+    if arm.time and arm.time.left_out and arm.spec.role is not Role.BASELINE:
+        yield f"Left out: {arm.time.left_out}"
     if arm.verdict is Verdict.EFFECTIVE and arm.time and not arm.time.credited:
         yield f"No effect is shown: {str(arm.time.why_not).removeprefix(f'{NO_EFFECT}: ')}."
     if arm.agreement is not None and arm.agreement.close is not True and arm.agreement.reason:

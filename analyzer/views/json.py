@@ -335,7 +335,7 @@ def _arm(script: str, arm: ArmResult) -> Document:
 
 def _arm_time(time: ArmTime) -> Document:
     graphs = {name: asdict(graph) for name, graph in time.graphs.items()}
-    credit = {"credited": time.credited, "why_not": time.why_not, "noise": time.noise}
+    credit = {"credited": time.credited, "why_not": time.why_not, "noise": time.noise, "left_out": time.left_out}
     return {**asdict(time.whole), **credit, "graphs": graphs}
 
 
