@@ -45,7 +45,7 @@ def arm(name: str, verdict: Verdict | None = None, factor: float | None = None, 
     spec = ArmSpec(name, role, (name,) if verdict else (), (), None if name == "baseline" else "baseline")
     run = ArmRun(spec, Status.FINE, Path("out") / name, None, 9.0, 2.5)
     whole = None if factor is None else Ratio(0.002 * factor, factor, (factor - 0.01, factor + 0.01))
-    time = None if whole is None else ArmTime(whole, {"g0": whole, "g1": whole}, why_not is None, why_not)
+    time = None if whole is None else ArmTime(whole, {"g0": whole, "g1": whole}, why_not is None, why_not, (0.99, 1.01))
     return ArmResult(run, verdict, time=time, after=SUMMARY, agreement=Agreement(True, 0.0, 0.0), **more)
 
 
@@ -145,6 +145,7 @@ def test_csv_has_the_whole_and_every_graph_of_every_arm(result):
     fusion = [row for row in rows if row["arm"] == "fusion"]
     assert [row["graph"] for row in fusion] == ["", "g0", "g1"]
     assert (fusion[0]["ratio"], fusion[0]["ci95_low"], fusion[0]["credited"]) == ("1.5", "1.49", "True")
+    assert (fusion[0]["noise_low"], fusion[0]["noise_high"], fusion[0]["sessions_left_out"]) == ("0.99", "1.01", "")
     (cse, *_) = [row for row in rows if row["arm"] == "cse"]
     assert (cse["ratio"], cse["credited"], cse["why_not_credited"][:5]) == ("7.25", "False", "INERT")
     (late,) = [row for row in rows if row["arm"] == "vectorization"]
