@@ -6,6 +6,7 @@ Every attribution names its evidence; what is not known is None (or UNKNOWN) and
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from analyzer.model import CompiledGraph, DumpNode, FxNode, Layout, Size, SourceSite, StrEnum
@@ -147,7 +148,7 @@ class KernelFact:
     @property
     def bytes_moved(self) -> int | None:
         """Read and written together."""
-        return _total(self.bytes_read, self.bytes_written)
+        return known_sum((self.bytes_read, self.bytes_written))
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,11 +186,7 @@ class Summary:
     @property
     def bytes_moved(self) -> int | None:
         """What kernels read and write together."""
-        return _total(self.bytes_read, self.bytes_written)
-
-
-def _total(read: int | None, written: int | None) -> int | None:
-    return None if read is None or written is None else read + written
+        return known_sum((self.bytes_read, self.bytes_written))
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +219,16 @@ class GraphFacts:
                 if buffer in group_of:
                     found[group_of[buffer]][fact.name] = None
         return {group: tuple(names) for group, names in found.items()}
+
+
+def known_sum(parts: Iterable[int | None]) -> int | None:
+    """The sum; None when a part is not known."""
+    total = 0
+    for part in parts:
+        if part is None:
+            return None
+        total += part
+    return total
 
 
 def numel(size: tuple[Size, ...] | None) -> int | None:

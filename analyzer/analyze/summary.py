@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 
 from analyzer.analyze.leaves import buffer_number
 from analyzer.analyze.targets import is_compute
 from analyzer.analyze.traffic import storage_bytes
-from analyzer.facts import Fate, GraphFacts, KernelFact, Storage, Summary
+from analyzer.facts import Fate, GraphFacts, KernelFact, Storage, Summary, known_sum
 from analyzer.model import Allocation, IrDump, Layout
 
 
@@ -37,8 +36,8 @@ def summarize(facts: GraphFacts) -> Summary:
         loop_nests=_loop_nests(facts) if has_code else None,
         removed_buffers=sum(1 for b in facts.buffers if b.storage == Storage.REMOVED) if has_code else None,
         allocated_bytes=_allocated(facts) if has_code else None,
-        bytes_read=_total(kernel.bytes_read for kernel in _computing(facts)) if has_post else None,
-        bytes_written=_total(kernel.bytes_written for kernel in _computing(facts)) if has_post else None,
+        bytes_read=known_sum(kernel.bytes_read for kernel in _computing(facts)) if has_post else None,
+        bytes_written=known_sum(kernel.bytes_written for kernel in _computing(facts)) if has_post else None,
     )
 
 
@@ -67,7 +66,7 @@ def _allocated(facts: GraphFacts) -> int | None:
     allocated = {s.buffer: s for s in code.steps if isinstance(s, Allocation)} if code else {}
     sizes = {name: _asked_for(step) for name, step in allocated.items() if buffer_number(name) is not None}
     sizes.update({buffer.name: buffer.bytes for buffer in facts.buffers if buffer.name in allocated})
-    return _total(sizes.values())
+    return known_sum(sizes.values())
 
 
 def _asked_for(step: Allocation) -> int | None:
@@ -76,12 +75,3 @@ def _asked_for(step: Allocation) -> int | None:
 
 def _computing(facts: GraphFacts) -> list[KernelFact]:
     return [kernel for kernel in facts.kernels if kernel.groups]
-
-
-def _total(sizes: Iterable[int | None]) -> int | None:
-    total = 0
-    for size in sizes:
-        if size is None:
-            return None
-        total += size
-    return total

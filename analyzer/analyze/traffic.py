@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from analyzer.analyze.storage import bytes_of
-from analyzer.facts import numel
+from analyzer.facts import known_sum, numel
 from analyzer.model import DumpBuffer, DumpNode, Layout, Size
 
 _ALONE = frozenset({"SchedulerNode", "ExternKernelSchedulerNode", "NopKernelSchedulerNode", "GroupedSchedulerNode"})
@@ -33,7 +33,7 @@ class Traffic:
     def of(self, groups: Iterable[DumpNode]) -> tuple[int | None, int | None]:
         """Bytes read and bytes written by these groups together, each None as soon as one size is not a number."""
         counted = [self._of_group(group) for group in groups]
-        return _total(read for read, _ in counted), _total(written for _, written in counted)
+        return known_sum(read for read, _ in counted), known_sum(written for _, written in counted)
 
     def _of_group(self, group: DumpNode) -> tuple[int | None, int | None]:
         if group.node_class == "NopKernelSchedulerNode" or "MultiOutput" in group.inner:
@@ -42,7 +42,9 @@ class Traffic:
         written = {dep.buffer for dep in group.writes} - inside
         read = {dep.buffer for dep in group.reads} - inside - written
         limit = _Limit.of(group)
-        return _total(self._bytes(name, limit) for name in read), _total(self._bytes(name, limit) for name in written)
+        return known_sum(self._bytes(name, limit) for name in read), known_sum(
+            self._bytes(name, limit) for name in written
+        )
 
     @staticmethod
     def kept_inside(group: DumpNode) -> frozenset[str]:
@@ -73,7 +75,7 @@ class Traffic:
             return self._of_results(name, limit)
         if layout.kind == "NoneLayout":
             mutated = self._buffers[name].mutations if name in self._buffers else ()
-            return _total(self._bytes(target, limit) for target in mutated if target != name)
+            return known_sum(self._bytes(target, limit) for target in mutated if target != name)
         return bytes_of(layout.dtype, limit.touched(name, numel(layout.size)))
 
     def _of_results(self, call: str, limit: _Limit) -> int | None:
@@ -84,7 +86,7 @@ class Traffic:
         if any("MultiOutput" not in taker.inner for taker in takers):
             return 0
         names = [result.name for taker in takers for result in taker.buffers if result.name != call]
-        return _total(self._bytes(name, limit) for name in names)
+        return known_sum(self._bytes(name, limit) for name in names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +134,3 @@ def _span(size: tuple[Size, ...], stride: tuple[Size, ...]) -> int | None:
             return 0
         last += (extent - 1) * step
     return last + 1
-
-
-def _total(sizes: Iterable[int | None]) -> int | None:
-    total = 0
-    for size in sizes:
-        if size is None:
-            return None
-        total += size
-    return total

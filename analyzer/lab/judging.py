@@ -11,7 +11,7 @@ from analyzer.ablations import ABLATIONS
 from analyzer.analyze import analyze
 from analyzer.audit import audit
 from analyzer.errors import AnalyzerError
-from analyzer.facts import Summary
+from analyzer.facts import Summary, known_sum
 from analyzer.lab.records import ArmResult, ArmRun, ArmSpec, Role, Status
 from analyzer.lab.same_code import SCALAR, other_code
 from analyzer.load import load_run
@@ -115,8 +115,8 @@ def total(summaries: Sequence[Summary]) -> Summary:
 
 
 def _sum(values: Iterable[int | None]) -> int | None:
-    known = list(values)
-    return None if None in known or not known else sum(value for value in known if value is not None)
+    counts = list(values)
+    return known_sum(counts) if counts else None
 
 
 def _joined(names: tuple[str, ...]) -> str | None:

@@ -12,6 +12,7 @@ from typing import Any
 from analyzer.capture import CaptureRequest, CaptureResult, OnProgress, Setting, capture, script_command
 from analyzer.errors import AnalyzerError
 from analyzer.lab.records import ArmRun, ArmSpec, Script, Status
+from analyzer.lab.state import read_state, write_state
 
 STATE_FOLDER = ".lab"
 LAB_VARIABLE = "INDUCTOR_AUDIT_LAB"
@@ -89,7 +90,7 @@ class ArmTask:
 
 def finished(task: ArmTask) -> ArmRun | None:
     """The arm as an earlier call left it: only a fine one, and only if nothing that made it has changed."""
-    state = _read(task.state(".json"))
+    state = read_state(task.state(".json"), _SCHEMA)
     if state.get("key") != task.key or state.get("status") != Status.FINE or not (task.out / "manifest.json").is_file():
         return None
     return ArmRun(task.spec, Status.FINE, task.out, None, state.get("duration_s"), _compile_s(task), kept=True)
@@ -128,12 +129,12 @@ def _forget(task: ArmTask) -> None:
     task.state(".compile.json").unlink(missing_ok=True)
     task.state(".json").parent.mkdir(parents=True, exist_ok=True)
     if mine or not task.out.exists():
-        _write(task.state(".json"), {"schema_version": _SCHEMA, "key": None, "status": "begun"})
+        write_state(task.state(".json"), _SCHEMA, {"key": None, "status": "begun"})
 
 
 def _remember(task: ArmTask, run: ArmRun) -> ArmRun:
-    state = {"schema_version": _SCHEMA, "key": task.key, "status": str(run.status), "why": run.why}
-    _write(task.state(".json"), {**state, "duration_s": run.duration_s})
+    state = {"key": task.key, "status": str(run.status), "why": run.why, "duration_s": run.duration_s}
+    write_state(task.state(".json"), _SCHEMA, state)
     return run
 
 
@@ -163,18 +164,3 @@ def _compile_s(task: ArmTask) -> float | None:
         return float(sum(entry["seconds"] for entry in entries))
     except (OSError, ValueError, TypeError, KeyError):
         return None
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) and found.get("schema_version") == _SCHEMA else {}
-
-
-def _write(path: Path, state: Mapping[str, Any]) -> None:
-    """In one step: an interruption leaves the old state or the new one."""
-    fresh = path.with_name(f".{path.name}.fresh")
-    fresh.write_text(json.dumps(state) + "\n", encoding="utf-8")
-    fresh.replace(path)

@@ -6,7 +6,6 @@ of each arm than the audited one; that it is the same code is checked, not assum
 
 from __future__ import annotations
 
-import json
 import platform
 import random
 import shutil
@@ -20,6 +19,7 @@ from typing import Any
 from analyzer.lab.records import Agreement, ArmSamples, ArmSpec, Measuring, OnStep, Script, SessionSamples
 from analyzer.lab.run import SEED, STATE_FOLDER, ArmTask
 from analyzer.lab.session import Session
+from analyzer.lab.state import read_state, write_state
 from analyzer.words import counted
 
 _SCHEMA = 3
@@ -109,17 +109,22 @@ def _by_arm(task: TimingTask, sessions: Sequence[SessionSamples]) -> Samples:
 
 def _arm_samples(spec: ArmSpec, sessions: Sequence[SessionSamples], failure: str | None) -> ArmSamples:
     name = spec.name
-    left_out = [session.other_code[name] for session in sessions if name in session.other_code]
     measured = [session.rounds.get(name, {}) for session in sessions if failure is None]
     rounds = {
         graph: tuple(tuple(session.get(graph, ())) for session in measured)
         for graph in dict.fromkeys(graph for session in measured for graph in session)
     }
-    told = (
-        f"{len(left_out)} of {counted(len(sessions), 'session')}, where other code ran than the code that was audited"
-    )
-    why = f"{told}: {left_out[0]}" if left_out else None
-    return ArmSamples(rounds, sessions[0].calls.get(name, {}), _agreement(spec, sessions), failure, why)
+    calls = sessions[0].calls.get(name, {})
+    return ArmSamples(rounds, calls, _agreement(spec, sessions), failure, _left_out(name, sessions))
+
+
+def _left_out(name: str, sessions: Sequence[SessionSamples]) -> str | None:
+    """How many sessions ran other code, and what the first of them says."""
+    whys = [session.other_code[name] for session in sessions if name in session.other_code]
+    if not whys:
+        return None
+    number = f"{len(whys)} of {counted(len(sessions), 'session')}"
+    return f"{number}, where other code ran than the code that was audited: {whys[0]}"
 
 
 def _agreement(spec: ArmSpec, sessions: Sequence[SessionSamples]) -> Agreement | None:
@@ -133,12 +138,12 @@ def _agreement(spec: ArmSpec, sessions: Sequence[SessionSamples]) -> Agreement |
 
 def _kept(task: TimingTask) -> list[SessionSamples]:
     """The sessions of earlier calls; none when anything has changed since, or when the file is damaged."""
+    found = read_state(task.file, _SCHEMA)
+    if found.get("keys") != task.keys:
+        return []
     try:
-        found = json.loads(task.file.read_text(encoding="utf-8"))
-        if found.get("schema_version") != _SCHEMA or found.get("keys") != task.keys:
-            return []
         return [_read(entry) for entry in found["sessions"]][: task.processes]
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError):
         return []
 
 
@@ -154,10 +159,7 @@ def _read(entry: Mapping[str, Any]) -> SessionSamples:
 
 
 def _keep(task: TimingTask, sessions: Sequence[SessionSamples]) -> None:
-    document = {"schema_version": _SCHEMA, "keys": task.keys, "sessions": [asdict(one) for one in sessions]}
-    fresh = task.file.with_suffix(".fresh")
-    fresh.write_text(json.dumps(document) + "\n", encoding="utf-8")
-    fresh.replace(task.file)
+    write_state(task.file, _SCHEMA, {"keys": task.keys, "sessions": [asdict(one) for one in sessions]})
 
 
 @contextmanager
